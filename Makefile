@@ -1,0 +1,77 @@
+# Shedlab's front door. `make` alone lists the targets. Behind them stands one command line, .venv/bin/shedlab.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+VENV := .venv
+SHEDLAB := $(VENV)/bin/shedlab
+RUNTIME_READY := $(VENV)/.runtime-ready
+TESTS_READY := $(VENV)/.tests-ready
+# One set-up at a time, where flock is there to see to it.
+LOCKED := $(if $(shell command -v flock),flock .setup.lock,)
+
+# Passed through the environment, so that the shell never parses what a user typed.
+export NAME RUNTIME SPEED JOBS REPEATS ONLY RUN PYTHON
+
+.PHONY: help setup scenario list validate report doctor schema test test-system lint lock clean
+
+help: ## List the targets
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 24
+
+setup: $(TESTS_READY) ## Make .venv with everything, tests included
+
+scenario: $(RUNTIME_READY) ## Play a drill: NAME=slow_provider [RUNTIME=auto|local] [SPEED=2] [JOBS=4] [REPEATS=3] [ONLY=A,B]
+	@[[ -n "$${NAME:-}" ]] || { echo "make scenario: say which, such as NAME=slow_provider; make list shows them" >&2; exit 2; }; \
+	flags=(); \
+	for setting in RUNTIME SPEED JOBS REPEATS ONLY; do \
+	  [[ -z "$${!setting:-}" ]] || flags+=("--$${setting,,}=$${!setting}"); \
+	done; \
+	code=0; $(SHEDLAB) run "$${flags[@]}" -- "$$NAME" || code=$$?; \
+	[[ $$code == 0 ]] || echo "shedlab ended with exit code $$code (make itself always says 2)" >&2; \
+	exit $$code
+
+list: $(RUNTIME_READY) ## List the scenarios
+	@$(SHEDLAB) list
+
+validate: $(RUNTIME_READY) ## Check a scenario without running it: NAME=slow_provider
+	@[[ -n "$${NAME:-}" ]] || { echo "make validate: say which, such as NAME=slow_provider" >&2; exit 2; }; \
+	$(SHEDLAB) validate -- "$$NAME"
+
+report: $(RUNTIME_READY) ## Make a run's report again from its journals: [RUN=latest]
+	@$(SHEDLAB) report -- "$${RUN:-latest}"
+
+doctor: $(RUNTIME_READY) ## Check this machine, with a remedy for each problem
+	@$(SHEDLAB) doctor
+
+schema: $(RUNTIME_READY) ## Write scenarios/scenario.schema.json from the models
+	@$(SHEDLAB) schema > scenarios/scenario.schema.json
+
+test: $(TESTS_READY) ## Run the unit and service tests
+	@$(VENV)/bin/pytest -q
+
+test-system: $(TESTS_READY) ## Run the system tests: whole drills on the local testbed
+	@$(VENV)/bin/pytest -q tests/system
+
+lint: $(TESTS_READY) ## ruff and strict mypy over code and tests
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/ruff format --check .
+	@$(VENV)/bin/mypy lab gate worker mock_model loadgen tests bench
+
+lock: ## Resolve the dependencies again into requirements.lock and requirements-dev.lock
+	@uv_home=$$(mktemp -d); trap 'rm -rf "$$uv_home"' EXIT; \
+	python3 -m venv "$$uv_home"; "$$uv_home/bin/pip" install -q uv; \
+	compile=("$$uv_home/bin/uv" pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	  --no-emit-find-links --custom-compile-command "make lock" pyproject.toml); \
+	"$${compile[@]}" -o requirements.lock; \
+	"$${compile[@]}" --extra dev -c requirements.lock -o requirements-dev.lock
+
+clean: ## Remove .venv and caches; reports stay
+	@rm -rf $(VENV) .setup.lock .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+
+# A stamp is written last, so that a set-up cut short is done again by the next make.
+$(RUNTIME_READY): requirements.lock pyproject.toml
+	@$(LOCKED) .ci/setup requirements.lock $@
+
+$(TESTS_READY): requirements-dev.lock requirements.lock pyproject.toml
+	@$(LOCKED) .ci/setup requirements-dev.lock $@ $(RUNTIME_READY)

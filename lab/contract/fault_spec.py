@@ -1,0 +1,142 @@
+"""The faults of a scenario's timeline. Every fault says when it starts (`at`) and how long it stays (`for`).
+
+`links` are the proxied connections: `model` (worker to model) and `redis` (worker to Redis).
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from lab.contract.spec import Spec
+from lab.contract.units import Duration, Ratio
+
+Link = Literal["model", "redis"]
+Bytes = Annotated[int, Field(ge=0)]
+
+
+class Fault(Spec):
+    """What every fault declares; `start` and `lasts` are seconds after the first due time."""
+
+    start: Annotated[Duration, Field(alias="at")]
+    lasts: Annotated[Duration, Field(alias="for", gt=0)]
+
+    @property
+    def end(self) -> float:
+        """Seconds after the first due time at which the fault is reverted."""
+        return self.start + self.lasts
+
+
+class NoopFault(Fault):
+    """Nothing happens: the control arm of fault injection."""
+
+    kind: Literal["noop"]
+
+
+class ToxicFault(Fault):
+    """A Toxiproxy toxic on one link."""
+
+    link: Link = "model"
+    stream: Literal["upstream", "downstream"] = "downstream"
+    toxicity: Ratio = 1.0
+
+
+class LatencyFault(ToxicFault):
+    """Every chunk is held for latency, give or take jitter."""
+
+    kind: Literal["latency"]
+    latency: Duration
+    jitter: Duration = 0.0
+
+
+class BandwidthFault(ToxicFault):
+    """At most this many kilobytes (1,000 bytes) per second and connection."""
+
+    kind: Literal["bandwidth"]
+    rate_kb_per_s: Bytes
+
+
+class SlowCloseFault(ToxicFault):
+    """The close of a connection is held for delay."""
+
+    kind: Literal["slow_close"]
+    delay: Duration
+
+
+class TimeoutFault(ToxicFault):
+    """All data is dropped; the connection closes after this long without data, never if 0s."""
+
+    kind: Literal["timeout"]
+    timeout: Duration
+
+
+class ResetPeerFault(ToxicFault):
+    """The connection is reset this long after its first data."""
+
+    kind: Literal["reset_peer"]
+    timeout: Duration = 0.0
+
+
+class SlicerFault(ToxicFault):
+    """Data is cut into small pieces, with a delay after each."""
+
+    kind: Literal["slicer"]
+    average_size_bytes: Annotated[int, Field(gt=0)]
+    size_variation_bytes: Bytes = 0
+    delay: Duration = 0.0
+
+
+class LimitDataFault(ToxicFault):
+    """The connection closes after this many bytes."""
+
+    kind: Literal["limit_data"]
+    limit_bytes: Bytes
+
+
+class ProxyDownFault(Fault):
+    """The link refuses connections and drops the open ones."""
+
+    kind: Literal["proxy_down"]
+    link: Link = "model"
+
+
+class ModelFault(Fault):
+    """The model itself misbehaves: slower, failing, or silent before the first token.
+
+    `classes` limits it to these job classes; none given means all.
+    """
+
+    kind: Literal["model"]
+    slow_factor: Annotated[float, Field(ge=1, le=1000)] = 1.0
+    failure_ratio: Ratio = 0.0
+    status: Annotated[int, Field(ge=400, le=599)] = 500
+    stall_ratio: Ratio = 0.0
+    classes: tuple[str, ...] = ()
+
+
+class ProcessFault(Fault):
+    """A process of the stack is killed, or paused for the fault's length.
+
+    A killed process is started again when the fault ends. `index` counts workers from 1.
+    """
+
+    kind: Literal["process"]
+    service: Literal["worker", "gate", "model", "redis"]
+    action: Literal["kill", "pause"]
+    index: Annotated[int, Field(ge=1)] = 1
+
+
+AnyToxic = LatencyFault | BandwidthFault | SlowCloseFault | TimeoutFault | ResetPeerFault | SlicerFault | LimitDataFault
+AnyFault = Annotated[
+    NoopFault
+    | LatencyFault
+    | BandwidthFault
+    | SlowCloseFault
+    | TimeoutFault
+    | ResetPeerFault
+    | SlicerFault
+    | LimitDataFault
+    | ProxyDownFault
+    | ModelFault
+    | ProcessFault,
+    Field(discriminator="kind"),
+]

@@ -1,0 +1,287 @@
+"""The journal: every event of one arm, one JSON object a line, appended as it happens.
+
+Services print their events to standard output with `emit`; the runner adds `source` and its own events and appends all
+to `reports/<run>/<arm>/journal.jsonl`. Lines of different services may be slightly out of order; `at` orders them.
+The TypedDicts below document each event's fields. All `_at` are unix seconds; services that talk to Redis use Redis
+time.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal, TextIO, TypedDict
+
+JOURNAL_NAME = "journal.jsonl"
+SCHEDULE_NAME = "schedule.jsonl"
+
+
+class JournalError(Exception):
+    """A journal that cannot be read; the sentence names file and line."""
+
+
+class Event(TypedDict):
+    """Fields of every line. `source` names who saw it: runner, gate-1, worker-2, model-1, loadgen."""
+
+    event: str
+    at: float
+    source: str
+
+
+class RunEvent(Event):
+    """`run`, the first line: what is played, and on what.
+
+    `scenario_text` is the declared file's text, `played` the scaled scenario as JSON.
+    """
+
+    run_id: str
+    scenario_name: str
+    scenario_text: str
+    scenario_sha256: str
+    played: dict[str, Any]
+    speed: float
+    runtime: str
+    runtime_why: str
+    policy: str
+    kind: str
+    mode: str
+    repeat: int
+    seed: int
+    schedule_sha256: str
+    schedule_count: int
+    arms_side_by_side: int
+    versions: dict[str, str]
+    host: dict[str, Any]
+
+
+class ScheduleStartEvent(Event):
+    """`schedule_start` (loadgen): time 0 of the schedule, said a moment before it comes."""
+
+    start_at: float
+    due_count: int
+
+
+class PhaseEvent(Event):
+    """`phase` (runner): the arm enters bring_up, steady_state, baseline, fault, recovery, drain, clean_up or done."""
+
+    phase: str
+
+
+class DecisionEvent(Event):
+    """`decision` (gate): one request decided.
+
+    In log_only, `would` is what enforce would have said; else it equals `decision`.
+    """
+
+    request_id: str
+    job_id: str | None
+    job_class: str
+    tenant: str
+    decision: Literal["admit", "shed", "degrade"]
+    would: Literal["admit", "shed", "degrade"]
+    reason: str
+    policy: str
+    mode: str
+    numbers: dict[str, float]
+    retry_after_s: float | None
+    decide_s: float
+
+
+class RefusalEvent(Event):
+    """`refusal` (gate): a request refused in error; `request_id` is None where the body named none."""
+
+    request_id: str | None
+    status: int
+    reason: str
+    message: str
+
+
+class AttemptEvent(Event):
+    """`attempt` (worker): one call of the model; its result is ok, timeout or error.
+
+    Latencies are seconds from the call's start.
+    """
+
+    request_id: str
+    job_id: str
+    worker_id: str
+    attempt: int
+    started_at: float
+    ttft_s: float | None
+    endpoint_latency_s: float
+    tokens_out: int
+    status: int | None
+    result: str
+    detail: str
+
+
+class OutcomeEvent(Event):
+    """`outcome` (worker): a job settled. `duplicate` is true where another settled it before; only the first counts.
+
+    `first_token_at` is None where none came; `slot_s` is how long the job held its slot; `ttft_s` is the endpoint's, of
+    the last attempt.
+    """
+
+    request_id: str
+    job_id: str
+    job_class: str
+    tenant: str
+    worker_id: str
+    outcome: str
+    duplicate: bool
+    detail: str
+    enqueued_at: float
+    dequeued_at: float
+    queue_age_s: float
+    deadline_at: float
+    first_token_at: float | None
+    finished_at: float
+    slot_s: float
+    endpoint_latency_s: float | None
+    ttft_s: float | None
+    tokens_out: int
+    attempt: int
+
+
+class UnfinishedEvent(Event):
+    """`unfinished` (runner): a job still in the stream when the drain's bound was reached."""
+
+    request_id: str
+    job_id: str
+
+
+class RequestEvent(Event):
+    """`request` (loadgen): one scheduled request as its client saw it.
+
+    Unsent: `sent_at` None; never answered: `status` None.
+    """
+
+    request_id: str
+    job_class: str
+    due_at: float
+    sent_at: float | None
+    answered_at: float | None
+    status: int | None
+    job_id: str | None
+    reason: str | None
+    retry_after_s: float | None
+    error: str | None
+
+
+class LoadEndEvent(Event):
+    """`load_end` (loadgen): the schedule is over and every answer is in or given up."""
+
+    due_count: int
+    sent_count: int
+    answered_count: int
+    unsent_count: int
+
+
+class SignalsEvent(Event):
+    """`signals` (gate, ten times a second): the stack's signals in Redis time. Age is 0 with nothing undelivered."""
+
+    queue_age_s: float
+    queue_depth: int
+    in_flight: int
+    slots: int
+    utilization_ratio: float
+
+
+class HeartbeatEvent(Event):
+    """`heartbeat` (worker): alive, with this many of its slots busy."""
+
+    worker_id: str
+    busy_slots: int
+    slots: int
+
+
+class FaultEvent(Event):
+    """`fault` (runner): a step on the timeline; its action is inject, revert or found_left_over.
+
+    `intended_at` is when it was due.
+    """
+
+    name: str
+    kind: str
+    action: str
+    intended_at: float
+    applied_at: float
+    ok: bool
+    detail: str
+    touched_connections: int | None
+
+
+class CheckEvent(Event):
+    """`check` (runner): something verified, such as steady_state, clean_state, clock. `evidence` holds what was read."""
+
+    name: str
+    ok: bool
+    detail: str
+    evidence: dict[str, Any]
+
+
+class HostEvent(Event):
+    """`host` (runner, once a second): share of all cores busy since the last sample, and memory still available."""
+
+    cpu_ratio: float
+    available_memory_bytes: int
+
+
+class ExitEvent(Event):
+    """`exit` (runner): a process of the stack ended; `expected` is false where nobody asked it to."""
+
+    service: str
+    code: int | None
+    expected: bool
+
+
+class BreakdownEvent(Event):
+    """`breakdown` (runner, last): where the arm's wall time went."""
+
+    bring_up_s: float
+    run_s: float
+    drain_s: float
+    clean_up_s: float
+
+
+def line_of(event: dict[str, Any]) -> str:
+    """One event as one line, newline included. A number that JSON cannot say is refused (ValueError)."""
+    return json.dumps(event, separators=(",", ":"), allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def emit(stream: TextIO, event: str, at: float, **fields: Any) -> None:
+    """Prints one event of a service; the runner adds `source`."""
+    stream.write(line_of({"event": event, "at": at, **fields}))
+    stream.flush()
+
+
+def parse_line(line: str) -> dict[str, Any] | None:
+    """The event on a line of a service's output, None where the line is no event (a library's own words)."""
+    if not line.startswith("{"):
+        return None
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return None
+    return event if isinstance(event, dict) and isinstance(event.get("event"), str) and "at" in event else None
+
+
+def read_journal(path: Path) -> Iterator[dict[str, Any]]:
+    """The events of a journal, in the order written. A last line cut short by a crash is left out.
+
+    Raises:
+        JournalError: the file cannot be read, or a line before the last is no event.
+    """
+    try:
+        with path.open(encoding="utf-8") as lines:
+            for number, line in enumerate(lines, start=1):
+                event = parse_line(line)
+                if event is None:
+                    if not line.endswith("\n"):
+                        return
+                    raise JournalError(
+                        f"{path}:{number}: this line is not an event; "
+                        "a journal holds one JSON object with event and at per line"
+                    )
+                yield event
+    except (OSError, UnicodeDecodeError) as error:
+        raise JournalError(f"{path}: cannot be read as a journal: {error}") from error

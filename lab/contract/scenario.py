@@ -1,0 +1,151 @@
+"""One drill as declared: the whole scenario file as typed values. `lab.contract.loading` reads it from YAML."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from lab.contract.fault_spec import AnyFault, Fault, ModelFault, ProcessFault
+from lab.contract.policy_spec import PolicySpec
+from lab.contract.spec import Spec, SpecError
+from lab.contract.units import Duration, Ratio
+from lab.contract.workload_spec import Workload
+
+Letter = Annotated[str, Field(pattern=r"^[A-Z]$")]
+PhaseName = Literal["baseline", "fault", "recovery"]
+PHASES: tuple[PhaseName, ...] = ("baseline", "fault", "recovery")
+Verdict = Literal["held", "breached"]
+
+
+class Slo(Spec):
+    """Held when, in each of `phases`, this percentile of the admitted jobs' measure, from due time, is within `within`.
+
+    An admitted job that never got there counts as infinitely late.
+    """
+
+    measure: Literal["ttft", "turnaround"] = "ttft"
+    percentile: Annotated[float, Field(gt=0, lt=100)] = 95
+    within: Annotated[Duration, Field(gt=0)]
+    phases: Annotated[tuple[PhaseName, ...], Field(min_length=1)] = PHASES
+
+
+class Stack(Spec):
+    """The stack of one arm."""
+
+    workers: Annotated[int, Field(ge=1, le=64)] = 2
+    slots: Annotated[int, Field(ge=1, le=256)] = 4
+    model_slots: Annotated[int, Field(ge=1, le=4096)] = 256
+    utilization_smoothing: Annotated[Duration, Field(gt=0)] = 1.0
+    connect_timeout: Annotated[Duration, Field(gt=0)] = 2.0
+    first_token_timeout: Annotated[Duration, Field(gt=0)] = 30.0
+    total_timeout: Annotated[Duration, Field(gt=0)] = 60.0
+    max_attempts: Annotated[int, Field(ge=1, le=10)] = 1
+    heartbeat: Annotated[Duration, Field(gt=0)] = 0.5
+    reclaim_after: Annotated[Duration, Field(gt=0)] = 3.0
+    drain: Annotated[Duration, Field(gt=0)] = 30.0
+
+    @property
+    def total_slots(self) -> int:
+        """Slots of all workers together."""
+        return self.workers * self.slots
+
+
+class Client(Spec):
+    """How a client behaves. `answer_timeout` bounds its wait for the gate's answer."""
+
+    answer_timeout: Annotated[Duration, Field(gt=0)] = 10.0
+
+
+class Bound(Spec):
+    """A further expectation on one measure of one phase, by its name in report.json."""
+
+    measure: Annotated[str, Field(pattern=r"^[a-z0-9_]{1,60}$")]
+    phase: Literal["baseline", "fault", "recovery", "all"] = "all"
+    at_least: float | None = None
+    at_most: float | None = None
+
+    @model_validator(mode="after")
+    def _bounds_something(self) -> Self:
+        if self.at_least is None and self.at_most is None:
+            raise ValueError("this expectation bounds nothing; give at_least, at_most or both")
+        return self
+
+
+class Expectation(Spec):
+    """What an arm is expected to do, and why."""
+
+    verdict: Verdict
+    why: Annotated[str, Field(max_length=1000)] = ""
+    bounds: tuple[Bound, ...] = ()
+
+
+class Claim(Spec):
+    """A published number, shown beside the measured one."""
+
+    policy: Letter
+    measure: Annotated[str, Field(pattern=r"^[a-z0-9_]{1,60}$")]
+    phase: Literal["baseline", "fault", "recovery", "all"] = "all"
+    value: float
+    text: Annotated[str, Field(max_length=1000)] = ""
+
+
+class Scenario(Spec):
+    """A drill: one workload, one fault timeline, several policies."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9_]{1,60}$")]
+    summary: Annotated[str, Field(min_length=1, max_length=2000)]
+    slo: Slo
+    stack: Stack = Stack()
+    workload: Workload
+    client: Client = Client()
+    faults: tuple[AnyFault, ...] = ()
+    policies: Annotated[dict[Letter, PolicySpec], Field(min_length=1)]
+    expect: dict[Letter, Expectation] = Field(default_factory=dict)
+    repeats: Annotated[int, Field(ge=1, le=20)] = 1
+    claims: tuple[Claim, ...] = ()
+    host_cpu_limit: Ratio = 0.9
+
+    @model_validator(mode="after")
+    def _hangs_together(self) -> Self:
+        for index, fault in enumerate(self.faults):
+            self._check_fault(fault, index)
+        for letter in self.expect:
+            self._check_letter(letter, "expect", letter)
+        for index, claim in enumerate(self.claims):
+            self._check_letter(claim.policy, "claims", index, "policy")
+        return self
+
+    def _check_letter(self, letter: str, *place: str | int) -> None:
+        if letter not in self.policies:
+            raise SpecError(f"policy {letter} is not declared; declared are {', '.join(self.policies)}", *place)
+
+    def _check_fault(self, fault: Fault, index: int) -> None:
+        if fault.end > self.workload.duration:
+            raise SpecError(
+                f"this fault ends at {fault.end:g} s, past the end of the workload at {self.workload.duration:g} s; "
+                "shorten it or lengthen workload.duration",
+                *("faults", index, "for"),
+            )
+        if isinstance(fault, ModelFault) and (unknown := set(fault.classes) - set(self.workload.classes)):
+            raise SpecError(
+                f"class {min(unknown)!r} is not declared; declared are {', '.join(self.workload.classes)}",
+                *("faults", index, "classes"),
+            )
+        if isinstance(fault, ProcessFault) and fault.service == "worker" and fault.index > self.stack.workers:
+            raise SpecError(
+                f"there is no worker {fault.index}; the stack has {self.stack.workers}", "faults", index, "index"
+            )
+
+    def phase_windows(self) -> dict[PhaseName, tuple[float, float]]:
+        """Start and end, in seconds after the first due time, of each phase that is not empty.
+
+        The fault phase runs from the first fault's start to the last one's end; with no fault all is baseline.
+        """
+        duration = self.workload.duration
+        first = min((fault.start for fault in self.faults), default=duration)
+        last = max((fault.end for fault in self.faults), default=duration)
+        windows: dict[PhaseName, tuple[float, float]] = {
+            "baseline": (0.0, first),
+            "fault": (first, last),
+            "recovery": (last, duration),
+        }
+        return {phase: window for phase, window in windows.items() if window[1] > window[0]}
