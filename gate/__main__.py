@@ -1,0 +1,72 @@
+"""`python -m gate`: serves until SIGTERM. Exit 0 drained, 2 bad settings, 3 could not run."""
+
+import asyncio
+import contextlib
+import fcntl
+import logging
+import os
+import socket
+import sys
+from collections.abc import Mapping
+from typing import TextIO
+
+from gate.admission import Admission
+from gate.app import create_app
+from gate.events import EventWriter
+from gate.server import GateServer, listen, server_config
+from gate.settings import Settings, SettingsError, read_settings
+from gate.stream import JobStream
+from gate.waiting import ActivePolicy
+from lab.contract.names import EXIT_COULD_NOT_RUN, EXIT_OK, EXIT_USAGE
+
+# Room for some two thousand lines while whoever reads them is held up; a full pipe would hold up the gate.
+PIPE_BYTES = 1 << 20
+
+
+def main(environ: Mapping[str, str], stdout: TextIO, stderr: TextIO) -> int:
+    """Runs the gate and returns its exit code."""
+    try:
+        settings = read_settings(environ)
+    except SettingsError as error:
+        print(f"gate: {error}", file=stderr)
+        return EXIT_USAGE
+    logging.basicConfig(
+        stream=stderr, level=logging.WARNING, format=f"%(levelname)s {settings.service_id} %(name)s: %(message)s"
+    )
+    try:
+        listener = listen(settings.host, settings.port)
+    except OSError as error:
+        print(f"gate: cannot listen on {settings.host}:{settings.port}: {error.strerror or error}", file=stderr)
+        return EXIT_COULD_NOT_RUN
+    _widen_pipe(stdout)
+    exit_code = asyncio.run(_serve(settings, listener, stdout))
+    if exit_code != EXIT_OK:
+        _forget_unwritten(stdout)
+    return exit_code
+
+
+async def _serve(settings: Settings, listener: socket.socket, stdout: TextIO) -> int:
+    events = EventWriter(stdout)
+    stream = JobStream(settings.redis_url, settings.utilization_smoothing_s, settings.heartbeat_s)
+    admission = Admission(stream, ActivePolicy.of(settings.policy, settings.policy_letter), events)
+    server = GateServer(admission, server_config(create_app(admission, stream, events)))
+    await server.serve(sockets=[listener])
+    return EXIT_OK if server.started and not admission.failed else EXIT_COULD_NOT_RUN
+
+
+def _forget_unwritten(stdout: TextIO) -> None:
+    # What is left for a closed pipe would fail again, noisily, when the interpreter flushes it at its end.
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stdout.fileno())
+    os.close(nowhere)
+
+
+def _widen_pipe(stdout: TextIO) -> None:
+    if sys.platform == "linux":
+        # Not a pipe, or the machine allows no more.
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(stdout.fileno(), fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+
+
+if __name__ == "__main__":
+    sys.exit(main(os.environ, sys.stdout, sys.stderr))

@@ -1,0 +1,138 @@
+"""The gate's routes. Each turns HTTP into a call of the admission core or the stream, and back."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from starlette.exceptions import HTTPException
+
+from gate.admission import Admission
+from gate.answers import JOBS_PATH, decided_answer, json_answer, refused_answer
+from gate.body import JOB_REQUEST, parse_body, read_body, request_id_in
+from gate.events import EventWriter
+from gate.refused import RefusedError, queue_unreachable
+from gate.stream import JobStream, QueueUnreachableError
+from gate.waiting import ActivePolicy
+from lab.contract.messages import JobStatus
+from lab.contract.policy_spec import POLICY_ADAPTER
+
+logger = logging.getLogger(__name__)
+
+INTERNAL_ERROR = "Something in the gate went wrong; its log says what."
+
+
+def create_app(admission: Admission, stream: JobStream, events: EventWriter) -> FastAPI:
+    """The gate as an ASGI application, with the admission core running as long as it serves."""
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        core = asyncio.create_task(admission.run())
+        yield
+        core.cancel()
+        await asyncio.wait([core])
+        await stream.close()
+
+    app = FastAPI(lifespan=lifespan, openapi_url=None)
+    app.add_exception_handler(RefusedError, _on_refused)
+    app.add_exception_handler(HTTPException, _on_http_exception)
+    app.add_exception_handler(Exception, _on_exception)
+    app.add_api_route(JOBS_PATH, _post_job(admission, events), methods=["POST"])
+    app.add_api_route(JOBS_PATH + "/{job_id}", _get_job(stream), methods=["GET"])
+    app.add_api_route("/admin/policy", _put_policy(admission), methods=["PUT"])
+    app.add_api_route("/admin/policy", _get_policy(admission), methods=["GET"])
+    app.add_api_route("/health", _get_health(admission), methods=["GET"])
+    app.add_api_route("/signals", _get_signals(admission), methods=["GET"])
+    return app
+
+
+def _post_job(admission: Admission, events: EventWriter) -> Callable[[Request], Awaitable[Response]]:
+    async def post_job(http: Request) -> Response:
+        body, request_id = b"", None
+        try:
+            body = await read_body(http)
+            request = parse_body(body, JOB_REQUEST)
+            request_id = request.request_id
+            return decided_answer(request, await admission.admit(request))
+        except RefusedError as error:
+            refused = error
+        except Exception:
+            logger.exception("a request failed")
+            refused = RefusedError("internal_error", INTERNAL_ERROR)
+        if not refused.admission_writes_line:
+            events.refusal(admission.now_at(), request_id or request_id_in(body), refused)
+        return refused_answer(refused)
+
+    return post_job
+
+
+def _get_job(stream: JobStream) -> Callable[[str], Awaitable[Response]]:
+    async def get_job(job_id: str) -> Response:
+        try:
+            fields = await stream.job_hash(job_id)
+        except QueueUnreachableError:
+            raise queue_unreachable() from None
+        if "request_id" not in fields:
+            raise RefusedError("not_found", f"There is no job {job_id[:80]!r}, or it ended too long ago.")
+        known = {name: fields[name] for name in JobStatus.model_fields if name in fields}
+        return json_answer(JobStatus.model_validate_strings({"id": job_id, **known}))
+
+    return get_job
+
+
+def _put_policy(admission: Admission) -> Callable[[Request], Awaitable[Response]]:
+    async def put_policy(http: Request) -> Response:
+        spec = parse_body(await read_body(http), POLICY_ADAPTER)
+        old = admission.policy
+        admission.policy = ActivePolicy.of(spec, old.label if spec.kind == old.spec.kind else None)
+        logger.warning("policy is now %s in mode %s", spec.kind, spec.mode)
+        return json_answer(spec)
+
+    return put_policy
+
+
+def _get_policy(admission: Admission) -> Callable[[], Awaitable[Response]]:
+    async def get_policy() -> Response:
+        return json_answer(admission.policy.spec)
+
+    return get_policy
+
+
+def _get_health(admission: Admission) -> Callable[[], Awaitable[dict[str, Any]]]:
+    async def get_health() -> dict[str, Any]:
+        # Alive is not the same as able to admit: a gate that sheds or has lost its queue must not be restarted for it.
+        return {
+            "status": "draining" if admission.draining else "ok",
+            "draining": admission.draining,
+            "redis": admission.reachable,
+            "policy": admission.policy.spec.kind,
+            "mode": admission.policy.spec.mode,
+        }
+
+    return get_health
+
+
+def _get_signals(admission: Admission) -> Callable[[], Awaitable[dict[str, Any]]]:
+    async def get_signals() -> dict[str, Any]:
+        if admission.sighting is None or not admission.reachable:
+            raise queue_unreachable()
+        return asdict(admission.sighting.snapshot)
+
+    return get_signals
+
+
+async def _on_refused(_: Request, error: Exception) -> Response:
+    if not isinstance(error, RefusedError):
+        raise error
+    return refused_answer(error)
+
+
+async def _on_http_exception(http: Request, _: Exception) -> Response:
+    return refused_answer(RefusedError("not_found", f"There is no {http.method} {http.url.path[:200]!r} here."))
+
+
+async def _on_exception(_: Request, __: Exception) -> Response:
+    return refused_answer(RefusedError("internal_error", INTERNAL_ERROR))
