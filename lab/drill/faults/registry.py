@@ -1,0 +1,32 @@
+"""From a declared fault to its injector, and to its name in this drill."""
+
+from lab.contract.fault_spec import AnyFault, ModelFault, NoopFault, ProcessFault, ProxyDownFault
+from lab.drill.faults import Injector
+from lab.drill.faults.model import ModelInjector
+from lab.drill.faults.noop import NoopInjector
+from lab.drill.faults.process import ProcessInjector
+from lab.drill.faults.proxy_down import ProxyDownInjector
+from lab.drill.faults.toxic import ToxicInjector
+from lab.drill.probes import StackProbe
+from lab.drill.testbed import Stack
+
+
+def fault_name(fault: AnyFault, number: int) -> str:
+    """Such as `1-latency`, numbered from 1 in the order declared."""
+    return f"{number}-{fault.kind}"
+
+
+def make_injector(fault: AnyFault, number: int, stack: Stack, probe: StackProbe) -> Injector:
+    """The injector of one declared fault."""
+    name = fault_name(fault, number)
+    match fault:
+        case NoopFault():
+            return NoopInjector(name, stack, probe)
+        case ModelFault():
+            return ModelInjector(name, fault, stack, probe)
+        case ProcessFault():
+            return ProcessInjector(name, fault, stack, probe)
+        case ProxyDownFault():
+            return ProxyDownInjector(name, fault, stack, probe)
+        case _:
+            return ToxicInjector(name, fault, stack, probe)

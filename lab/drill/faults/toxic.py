@@ -1,0 +1,78 @@
+"""A Toxiproxy toxic on one link of the stack."""
+
+import asyncio
+
+from lab.contract.fault_spec import (
+    AnyToxic,
+    BandwidthFault,
+    LatencyFault,
+    LimitDataFault,
+    ResetPeerFault,
+    SlicerFault,
+    SlowCloseFault,
+)
+from lab.drill.faults import BoundTo, FaultError
+from lab.drill.probes import StackProbe
+from lab.drill.testbed import Stack
+from lab.drill.toxics_client import ToxiproxyError
+
+
+class ToxicInjector(BoundTo):
+    """Adds the toxic; at revert removes it."""
+
+    def __init__(self, name: str, fault: AnyToxic, stack: Stack, probe: StackProbe) -> None:
+        """Binds the fault to a stack."""
+        super().__init__(name, stack, probe)
+        self._fault = fault
+
+    async def inject(self) -> None:
+        """Acts on live connections too."""
+        fault = self._fault
+        try:
+            await asyncio.to_thread(
+                self.probe.proxy.add_toxic,
+                fault.link,
+                self.name,
+                fault.kind,
+                stream=fault.stream,
+                toxicity=fault.toxicity,
+                attributes=toxic_attributes(fault),
+            )
+        except ToxiproxyError as error:
+            raise FaultError(str(error)) from None
+
+    async def revert(self) -> None:
+        """Removed, and read back as gone; one that is not there is left alone."""
+        try:
+            await asyncio.to_thread(self.probe.proxy.remove_toxic, self._fault.link, self.name)
+        except ToxiproxyError as error:
+            raise FaultError(str(error)) from None
+
+    async def touched_connections(self) -> int | None:
+        """Counted by the lab's own proxy; Toxiproxy does not tell."""
+        return await asyncio.to_thread(self.probe.proxy.touched_connections, self._fault.link, self.name)
+
+
+def toxic_attributes(fault: AnyToxic) -> dict[str, int]:
+    """The toxic's attributes on the wire: whole milliseconds, kilobytes and bytes, microseconds for the slicer."""
+    match fault:
+        case LatencyFault():
+            return {"latency": _ms(fault.latency), "jitter": _ms(fault.jitter)}
+        case BandwidthFault():
+            return {"rate": fault.rate_kb_per_s}
+        case SlowCloseFault():
+            return {"delay": _ms(fault.delay)}
+        case SlicerFault():
+            return {
+                "average_size": fault.average_size_bytes,
+                "size_variation": fault.size_variation_bytes,
+                "delay": round(fault.delay * 1_000_000),
+            }
+        case LimitDataFault():
+            return {"bytes": fault.limit_bytes}
+        case ResetPeerFault() | _:
+            return {"timeout": _ms(fault.timeout)}
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)

@@ -1,0 +1,91 @@
+"""How each arm is doing, counted from its own journal as it is written. The front desk draws it."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from lab.contract.names import PROBE_PREFIX
+
+
+@dataclass(slots=True)
+class ArmProgress:
+    """One arm's line of live progress. `total_s` is the schedule's length; counts leave the probes out."""
+
+    arm: str
+    kind: str
+    total_s: float
+    phase: str = "waiting"
+    offered: int = 0
+    admitted: int = 0
+    shed: int = 0
+    settled: int = 0
+    queue_age_s: float = 0.0
+    queue_depth: int = 0
+    active_faults: set[str] = field(default_factory=set)
+    failure: str = ""
+    _start_at: float | None = None
+    _end_at: float | None = None
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the schedule's start, frozen when the arm is done."""
+        if self._start_at is None:
+            return 0.0
+        return max(0.0, (self._end_at or time.time()) - self._start_at)
+
+    def observe(self, event: dict[str, Any]) -> None:
+        """Counts one event of the arm's journal."""
+        handler = _HANDLERS.get(event["event"])
+        if handler and not str(event.get("request_id") or "").startswith(PROBE_PREFIX):
+            handler(self, event)
+
+    def on_phase(self, event: dict[str, Any]) -> None:
+        """A new phase; the last one stops the clock."""
+        self.phase = event["phase"]
+        if self.phase in ("clean_up", "done") and self._end_at is None:
+            self._end_at = event["at"]
+
+    def on_schedule_start(self, event: dict[str, Any]) -> None:
+        """Time 0."""
+        self._start_at = event["start_at"]
+
+    def on_request(self, _event: dict[str, Any]) -> None:
+        """One more offered."""
+        self.offered += 1
+
+    def on_decision(self, event: dict[str, Any]) -> None:
+        """One more admitted or shed."""
+        if event["decision"] == "shed":
+            self.shed += 1
+        else:
+            self.admitted += 1
+
+    def on_outcome(self, _event: dict[str, Any]) -> None:
+        """One more settled."""
+        self.settled += 1
+
+    def on_signals(self, event: dict[str, Any]) -> None:
+        """The queue now."""
+        self.queue_age_s, self.queue_depth = event["queue_age_s"], event["queue_depth"]
+
+    def on_fault(self, event: dict[str, Any]) -> None:
+        """A fault came or went."""
+        if event["action"] == "inject":
+            self.active_faults.add(event["name"])
+        else:
+            self.active_faults.discard(event["name"])
+
+
+_HANDLERS: dict[str, Callable[[ArmProgress, dict[str, Any]], None]] = {
+    "phase": ArmProgress.on_phase,
+    "schedule_start": ArmProgress.on_schedule_start,
+    "request": ArmProgress.on_request,
+    "decision": ArmProgress.on_decision,
+    "outcome": ArmProgress.on_outcome,
+    "signals": ArmProgress.on_signals,
+    "fault": ArmProgress.on_fault,
+}
+
+# Called about twice a second with every arm of the drill.
+OnProgress = Callable[[Sequence[ArmProgress]], None]

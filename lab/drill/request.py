@@ -1,0 +1,26 @@
+"""What the front desk asks of a drill, and how a drill says no."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.contract.loading import LoadedScenario
+
+
+class DrillError(Exception):
+    """A drill that could not run; one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrillRequest:
+    """One drill to play.
+
+    `jobs` None lets the machine decide, `repeats` None plays as many as declared, an empty `only` every policy.
+    """
+
+    loaded: LoadedScenario
+    runtime: str
+    speed: float
+    jobs: int | None
+    repeats: int | None
+    only: tuple[str, ...]
+    reports_root: Path

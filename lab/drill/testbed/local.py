@@ -1,0 +1,223 @@
+"""The local testbed: the stack as processes on loopback.
+
+loadgen --> gate --> redis <-- worker x N --> toxiproxy --> model
+                      ^ (through toxiproxy too, where a fault is declared on that link)
+"""
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.contract import environment as env
+from lab.contract.fault_spec import AnyToxic, ProcessFault, ProxyDownFault
+from lab.contract.scenario import Scenario
+from lab.drill.testbed import Addresses, Follow, ServiceExit, Stack
+from lab.drill.testbed.leftovers import OWNER_VARIABLE, RUN_VARIABLE, end_orphans, owner_mark
+from lab.drill.testbed.process import Command, ServiceProcess
+from lab.drill.testbed.programs import redis_program, toxiproxy_program
+
+LOOPBACK = "127.0.0.1"
+PROJECT_ROOT = Path(__file__).parents[3]
+# Workers get this long beyond their own bound to finish what they run.
+WORKER_STOP_GRACE_S = env.WORKER_DRAIN_S + 2.0
+LOG_DIR = "logs"
+WATCH_EVERY_S = 0.1
+# What these print is for people; they say no events.
+SILENT = ("redis", "toxiproxy")
+# What a Python program needs of the runner's environment, and nothing of its secrets or settings.
+INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV", "COVERAGE_PROCESS_START")
+
+
+class LocalTestbed:
+    """Makes stacks of processes."""
+
+    name = "local"
+
+    def versions(self) -> dict[str, str]:
+        """The servers' own words for their versions."""
+        return {"redis": redis_program().version, "toxiproxy": toxiproxy_program(0).version}
+
+    def new_stack(self, scenario: Scenario, letter: str, arm_dir: Path, run_id: str, follow: Follow) -> Stack:
+        """A stack on free ports, its logs in the arm's folder."""
+        return LocalStack(scenario, letter, arm_dir, run_id, follow)
+
+    async def remove_leftovers(self) -> list[str]:
+        """Ends the processes of runs that are dead."""
+        return await asyncio.to_thread(end_orphans)
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """One stack's ports on loopback."""
+
+    redis: int
+    gate: int
+    model: int
+    proxy: int
+    model_link: int
+    redis_link: int
+
+
+def free_ports() -> Ports:
+    """Ports nobody listens on now; all are held until all are known, so that they differ."""
+    with ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in Ports.__dataclass_fields__]
+        for one in sockets:
+            one.bind((LOOPBACK, 0))
+        return Ports(*(one.getsockname()[1] for one in sockets))
+
+
+class LocalStack:
+    """The processes of one arm."""
+
+    def __init__(self, scenario: Scenario, letter: str, arm_dir: Path, run_id: str, follow: Follow) -> None:
+        """Settles addresses and commands; nothing starts yet."""
+        self._scenario = scenario
+        self._arm_dir = arm_dir
+        self._run_id = run_id
+        self._follow = follow
+        self._ports = free_ports()
+        self.addresses = self._addresses()
+        self._processes = {process.command.service: process for process in map(self._process, self._commands(letter))}
+        self._watches: dict[str, asyncio.Task[ServiceExit]] = {}
+
+    async def start(self) -> None:
+        """Starts every process at once: each service retries what it depends on."""
+        (self._arm_dir / LOG_DIR).mkdir(exist_ok=True)
+        for process in self._processes.values():
+            await self._launch(process)
+
+    async def start_load(self, schedule: Path) -> None:
+        """Starts the load generator."""
+        process = self._process(self._loadgen_command(schedule))
+        self._processes["loadgen"] = process
+        process.end_expected = True
+        await self._launch(process)
+        process.end_expected = True
+
+    async def unexpected_exit(self) -> ServiceExit:
+        """Returns when a process ends that nobody asked to."""
+        while True:
+            for service, watch in self._watches.items():
+                if watch.done() and not self._processes[service].end_expected:
+                    return watch.result()
+            # Polled, because a fault may start any of them anew at any time.
+            await asyncio.sleep(WATCH_EVERY_S)
+
+    async def load_exit(self) -> int:
+        """Returns the load generator's exit code when it has ended."""
+        return (await asyncio.shield(self._watches["loadgen"])).code
+
+    async def inject_process(self, fault: ProcessFault) -> None:
+        """Kills the named process, or stops it where it stands."""
+        process = self._named(fault)
+        process.end_expected = True
+        if fault.action == "kill":
+            await process.kill()
+        else:
+            process.send(signal.SIGSTOP)
+
+    async def revert_process(self, fault: ProcessFault) -> None:
+        """Starts a killed process again under the same address, or lets a paused one go on."""
+        process = self._named(fault)
+        if fault.action == "kill" and not process.running:
+            await self._launch(process)
+        else:
+            process.send(signal.SIGCONT)
+            process.end_expected = False
+
+    async def stop_workers(self) -> None:
+        """SIGTERM, their own drain, then SIGKILL."""
+        workers = [process for service, process in self._processes.items() if service.startswith("worker")]
+        await asyncio.gather(*(worker.stop(WORKER_STOP_GRACE_S) for worker in workers))
+
+    async def stop(self) -> list[str]:
+        """Ends all: the load first, then what it talks to, the queue last."""
+        order = ("loadgen", "gate", "worker", "model", "toxiproxy", "redis")
+        for role in order:
+            members = [process for service, process in self._processes.items() if service.split("-")[0] == role]
+            await asyncio.gather(*(process.stop() for process in members))
+        for watch in self._watches.values():
+            watch.cancel()
+        return [f"{service} still runs" for service, process in self._processes.items() if process.running]
+
+    async def _launch(self, process: ServiceProcess) -> None:
+        service = process.command.service
+        await process.start()
+        if service not in self._watches and service not in SILENT:
+            self._follow(service, process.output_path)
+        self._watches[service] = asyncio.create_task(process.wait())
+
+    def _named(self, fault: ProcessFault) -> ServiceProcess:
+        return self._processes["redis" if fault.service == "redis" else f"{fault.service}-{fault.index}"]
+
+    def _process(self, command: Command) -> ServiceProcess:
+        return ServiceProcess(command, self._arm_dir / LOG_DIR)
+
+    def _addresses(self) -> Addresses:
+        ports = self._ports
+        links = {"model": (ports.model_link, ports.model)}
+        if any(isinstance(f, AnyToxic | ProxyDownFault) and f.link == "redis" for f in self._scenario.faults):
+            links["redis"] = (ports.redis_link, ports.redis)
+        return Addresses(
+            redis_url=f"redis://{LOOPBACK}:{ports.redis}/0",
+            gate_url=f"http://{LOOPBACK}:{ports.gate}",
+            model_url=f"http://{LOOPBACK}:{ports.model}",
+            proxy_host=LOOPBACK,
+            proxy_port=ports.proxy,
+            proxied={link: (f"{LOOPBACK}:{near}", f"{LOOPBACK}:{far}") for link, (near, far) in links.items()},
+        )
+
+    def _commands(self, letter: str) -> list[Command]:
+        """Every process but the load generator, in the order they are started."""
+        ports, scenario = self._ports, self._scenario
+        worker_redis = self._ports.redis_link if "redis" in self.addresses.proxied else ports.redis
+        redis_flags = (
+            "--bind",
+            LOOPBACK,
+            "--port",
+            str(ports.redis),
+            "--save",
+            "",
+            "--appendonly",
+            "no",
+            "--dir",
+            str(self._arm_dir),
+        )
+        proxy_flags = ("--host", LOOPBACK, "--port", str(ports.proxy))
+        gate = {env.REDIS_URL: self.addresses.redis_url, **env.gate_environment(scenario, letter)}
+        worker = {
+            env.REDIS_URL: f"redis://{LOOPBACK}:{worker_redis}/0",
+            env.MODEL_URL: f"http://{self.addresses.proxied['model'][0]}/v1",
+            **env.worker_environment(scenario),
+        }
+        return [
+            self._command("redis", (*redis_program().argv, *redis_flags), {}),
+            self._command("toxiproxy", (*toxiproxy_program(scenario.workload.seed).argv, *proxy_flags), {}),
+            self._python("model-1", "mock_model", {env.PORT: str(ports.model), **env.model_environment(scenario)}),
+            self._python("gate-1", "gate", {env.PORT: str(ports.gate), **gate}),
+            *(self._python(f"worker-{n}", "worker", worker) for n in range(1, scenario.stack.workers + 1)),
+        ]
+
+    def _loadgen_command(self, schedule: Path) -> Command:
+        settings = {
+            env.SCHEDULE_FILE: str(schedule.resolve()),
+            env.TARGET_URL: self.addresses.gate_url,
+            **env.loadgen_environment(self._scenario),
+        }
+        return self._python("loadgen", "loadgen", settings)
+
+    def _python(self, service: str, module: str, settings: dict[str, str]) -> Command:
+        return self._command(
+            service, (sys.executable, "-m", module), {env.HOST: LOOPBACK, env.SERVICE_ID: service, **settings}
+        )
+
+    def _command(self, service: str, argv: tuple[str, ...], settings: dict[str, str]) -> Command:
+        inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
+        marks = {OWNER_VARIABLE: owner_mark(), RUN_VARIABLE: self._run_id}
+        return Command(service, argv, {**inherited, "PYTHONUNBUFFERED": "1", **marks, **settings}, PROJECT_ROOT)
