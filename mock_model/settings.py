@@ -1,0 +1,57 @@
+"""The mock model's settings, read once from the environment. Knows names and bounds; must not know their use."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lab.contract import environment as env
+
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 8090
+MOST_PORT = 65_535
+DEFAULT_SLOTS = 256
+MOST_SLOTS = 4096
+MOST_SEED = 2**63 - 1
+
+
+class SettingsError(Exception):
+    """A setting that cannot be used; the sentence names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything the mock model is told. `slots` requests are worked on at a time."""
+
+    host: str
+    port: int
+    slots: int
+    seed: int
+    model_name: str
+
+
+def read_settings(environ: Mapping[str, str]) -> Settings:
+    """The settings in `environ`, with defaults for what it does not name.
+
+    Raises:
+        SettingsError: a value that cannot be used.
+    """
+    return Settings(
+        host=_word(environ, env.HOST, DEFAULT_HOST),
+        port=_whole(environ, env.PORT, DEFAULT_PORT, 1, MOST_PORT),
+        slots=_whole(environ, env.MODEL_SLOTS, DEFAULT_SLOTS, 1, MOST_SLOTS),
+        seed=_whole(environ, env.SEED, 0, 0, MOST_SEED),
+        model_name=_word(environ, env.MODEL_NAME, env.DEFAULT_MODEL_NAME),
+    )
+
+
+def _whole(environ: Mapping[str, str], name: str, default: int, least: int, most: int) -> int:
+    text = environ.get(name, str(default))
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(most)) and least <= int(text) <= most):
+        raise SettingsError(f"{name} is {text!r}; it must be a whole number from {least} to {most}")
+    return int(text)
+
+
+def _word(environ: Mapping[str, str], name: str, default: str) -> str:
+    text = environ.get(name, default)
+    if not text.strip() or not text.isprintable():
+        raise SettingsError(f"{name} is {text!r}; it must be a printable name that is not empty")
+    return text

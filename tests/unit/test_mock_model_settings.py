@@ -1,0 +1,29 @@
+import pytest
+
+from lab.contract.environment import DEFAULT_MODEL_NAME
+from mock_model.settings import SettingsError, read_settings
+
+
+def test_it_binds_to_loopback_unless_told_otherwise() -> None:
+    settings = read_settings({})
+    assert (settings.host, settings.port, settings.model_name) == ("127.0.0.1", 8090, DEFAULT_MODEL_NAME)
+
+
+def test_what_the_environment_says_is_taken() -> None:
+    settings = read_settings({"PORT": "9000", "MODEL_SLOTS": "3", "SEED": str(2**63 - 1), "MODEL_NAME": "gpt-x"})
+    assert (settings.port, settings.slots, settings.seed, settings.model_name) == (9000, 3, 2**63 - 1, "gpt-x")
+
+
+BAD = {
+    "PORT": ("0", "65536", "http", "", "-1"),
+    "MODEL_SLOTS": ("0", "4097", "1.5"),
+    "SEED": ("-1", str(2**63), "x"),
+    "HOST": ("", "\n"),
+    "MODEL_NAME": ("", "a\tb"),
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in BAD.items() for value in values])
+def test_a_value_that_cannot_be_used_is_refused_by_name(name: str, value: str) -> None:
+    with pytest.raises(SettingsError, match=f"^{name} is "):
+        read_settings({name: value})

@@ -1,0 +1,64 @@
+"""`python -m worker`: signals and the exit code. Knows how the parts are joined; must not know what they do."""
+
+import asyncio
+import functools
+import logging
+import os
+import signal
+import sys
+
+from lab.contract.journal import emit
+from lab.contract.names import EXIT_COULD_NOT_RUN, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE
+from worker.clock import RedisClock
+from worker.consumer import Consumer
+from worker.model_client import ModelClient
+from worker.serving import Serving
+from worker.settings import Settings, SettingsError, read_settings
+from worker.stream import JobStream
+
+
+def main() -> int:
+    """Runs one worker until a signal stops it: 0 drained or cut at the drain's bound, 2 bad settings, 3 no output."""
+    logging.basicConfig(stream=sys.stderr, format="%(name)s: %(message)s", level=logging.WARNING)
+    try:
+        settings = read_settings(os.environ)
+    except SettingsError as error:
+        sys.stderr.write(f"worker: {error}\n")
+        return EXIT_USAGE
+    code = EXIT_OK
+    try:
+        asyncio.run(work(settings))
+    except* OSError as errors:
+        # Every other door translates its own errors, so this is standard output: a full disk, or nobody reads it.
+        sys.stderr.write(f"worker: its events cannot be written: {errors.exceptions[0]}\n")
+        # What is still buffered would fail again when Python ends, with an exit code of its own.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = EXIT_COULD_NOT_RUN
+    return code
+
+
+async def work(settings: Settings) -> None:
+    """One worker's life; the first SIGTERM or SIGINT drains it, a second ends it at once."""
+    say = functools.partial(emit, sys.stdout)
+    clock = RedisClock()
+    stream, model = JobStream(settings, clock), ModelClient(settings)
+    serving = Serving(settings.worker_id, settings.max_attempts, model, clock, say)
+    consumer = Consumer(settings, stream, serving, clock, say)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, _on_signal, consumer)
+    try:
+        await consumer.run()
+    finally:
+        await model.aclose()
+        await stream.aclose()
+
+
+def _on_signal(consumer: Consumer) -> None:
+    if consumer.stopping:
+        # Entries it held stay pending and are claimed by others: nothing is lost by not waiting.
+        os._exit(EXIT_INTERRUPTED)
+    consumer.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,75 @@
+"""How a job ended, and what is said of it. Pure: knows outcomes; must not know Redis, the model or a clock."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+from worker.delivery import Delivery, JobIdentity
+
+STATUS_OF_OUTCOME: Final = {
+    "ok": "completed",
+    "late": "completed",
+    "expired": "expired",
+    "timeout": "failed",
+    "error": "failed",
+    "dead_lettered": "failed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """A job's outcome, not settled yet. `finished_at` and `first_token_at` are Redis time, in unix seconds.
+
+    `attempt` is the number of the last one, 0 for none. `identity` is None for an entry that does not name its job: it
+    can only leave the stream.
+    """
+
+    delivery: Delivery
+    identity: JobIdentity | None
+    outcome: str
+    detail: str
+    finished_at: float
+    first_token_at: float | None = None
+    endpoint_latency_s: float | None = None
+    ttft_s: float | None = None
+    tokens_out: int = 0
+    attempt: int = 0
+
+    @property
+    def dead_letter_reason(self) -> str:
+        """Why the entry is kept as a dead letter, empty where it is not."""
+        return self.detail if self.outcome == "dead_lettered" else ""
+
+    def last_chunk(self) -> str:
+        """The chunk that ends the job's answer channel."""
+        said = {"done": True, "outcome": self.outcome, "tokens_out": self.tokens_out, "detail": self.detail}
+        return json.dumps(said, separators=(",", ":"))
+
+
+def outcome_fields(
+    ending: Ending, identity: JobIdentity, worker_id: str, *, first: bool, settled_at: float
+) -> dict[str, Any]:
+    """The fields of the journal's OutcomeEvent but `event`, `at` and `source`; the slot was held until `settled_at`."""
+    delivery = ending.delivery
+    return {
+        "request_id": identity.request_id,
+        "job_id": identity.job_id,
+        "job_class": identity.job_class,
+        "tenant": identity.tenant,
+        "worker_id": worker_id,
+        "outcome": ending.outcome,
+        "duplicate": not first,
+        "detail": ending.detail,
+        "enqueued_at": delivery.enqueued_at,
+        "dequeued_at": delivery.dequeued_at,
+        # The clock is an estimate: an empty queue must not show a negative age.
+        "queue_age_s": max(0.0, delivery.dequeued_at - delivery.enqueued_at),
+        "deadline_at": identity.deadline_at,
+        "first_token_at": ending.first_token_at,
+        "finished_at": ending.finished_at,
+        "slot_s": max(0.0, settled_at - delivery.dequeued_at),
+        "endpoint_latency_s": ending.endpoint_latency_s,
+        "ttft_s": ending.ttft_s,
+        "tokens_out": ending.tokens_out,
+        "attempt": ending.attempt,
+    }
