@@ -1,0 +1,102 @@
+"""The report's answer in plain words, for someone who must decide. Pure."""
+
+from collections.abc import Iterator
+
+from lab.reporter.arm import ArmReport
+from lab.reporter.comparison import by_policy, typical
+from lab.reporter.wording import listed, measured, slo_words
+
+
+def answer(arms: tuple[ArmReport, ...]) -> tuple[str, ...]:
+    """A few sentences: who holds at what price, who breaches by how much, who serves most, and if that was expected."""
+    policies = by_policy(arms)
+    scenario = arms[0].header.scenario
+    slo = f"{slo_words(scenario)} within {scenario.slo.within:g} s"
+    holding = [letter for letter, mine in policies.items() if _all(mine, "held")]
+    breaching = [letter for letter, mine in policies.items() if _all(mine, "breached")]
+    return (
+        *([] if holding else [f"No policy holds the SLO, {slo}."]),
+        *_holders(policies, holding, slo),
+        *_breachers(policies, breaching),
+        *_mixed(policies, holding + breaching),
+        *_most_useful(policies, holding),
+        *_expected(arms),
+    )
+
+
+def _all(arms: tuple[ArmReport, ...], verdict: str) -> bool:
+    return all(arm.judgement.verdict == verdict for arm in arms)
+
+
+def _holders(policies: dict[str, tuple[ArmReport, ...]], holding: list[str], slo: str) -> Iterator[str]:
+    for number, letter in enumerate(holding):
+        subject = f"the SLO, {slo}," if number == 0 else "it"
+        yield f"{letter} holds {subject} and sheds {_shed(policies[letter])}."
+
+
+def _shed(arms: tuple[ArmReport, ...]) -> str:
+    whole, fault = typical(arms, "all", "shed_rate"), typical(arms, "fault", "shed_rate")
+    if not whole:
+        return "nothing"
+    during = "" if fault is None else f" ({measured(fault, 'ratio')} in the fault)"
+    return f"{measured(whole, 'ratio')} of the requests{during}"
+
+
+def _breachers(policies: dict[str, tuple[ArmReport, ...]], breaching: list[str]) -> Iterator[str]:
+    if not breaching:
+        return
+    worst = [_worst(policies[letter]) for letter in breaching]
+    phases = {phase for _, phase in worst}
+    same = phases.pop() if len(phases) == 1 else None
+    # A phase they share is said once.
+    numbers = listed([words if same else f"{words} {where}" for words, where in worst]) + (f" {same}" if same else "")
+    yield f"{listed(breaching)} {'breaches' if len(breaching) == 1 else 'breach'} it: {numbers}."
+
+
+def _worst(arms: tuple[ArmReport, ...]) -> tuple[str, str]:
+    """How badly, and in which phase, a policy missed the SLO by most."""
+    missed = [phase for arm in arms for phase in arm.judgement.phases if not phase.held]
+    if not missed:
+        return "nothing was offered to judge it by", "in any phase"
+    worst = max(missed, key=lambda phase: float("inf") if phase.value_s is None else phase.value_s)
+    if worst.value_s is None:
+        words = "nothing admitted"
+    elif worst.value_s == float("inf"):
+        words = "too many jobs failed"
+    else:
+        words = measured(worst.value_s, "s")
+    return words, f"in the {worst.phase}"
+
+
+def _mixed(policies: dict[str, tuple[ArmReport, ...]], clear: list[str]) -> Iterator[str]:
+    for letter, arms in policies.items():
+        void = [arm.name for arm in arms if arm.void]
+        if void:
+            yield f"{listed(void)} {'does' if len(void) == 1 else 'do'} not count: {_first_reason(arms)}."
+        elif letter not in clear:
+            held = sum(arm.judgement.verdict == "held" for arm in arms)
+            yield f"{letter} holds in {held} of {len(arms)} repeats: it is too close to call."
+
+
+def _first_reason(arms: tuple[ArmReport, ...]) -> str:
+    return next(arm.void_reasons[0] for arm in arms if arm.void)
+
+
+def _most_useful(policies: dict[str, tuple[ArmReport, ...]], holding: list[str]) -> Iterator[str]:
+    goodput = {letter: typical(policies[letter], "all", "goodput_per_s") or 0.0 for letter in holding}
+    if len(goodput) > 1:
+        best = max(goodput, key=lambda letter: goodput[letter])
+        yield f"Of the policies that hold, {best} serves most: {goodput[best]:.2f} jobs a second done in time."
+
+
+def _expected(arms: tuple[ArmReport, ...]) -> Iterator[str]:
+    judged = [arm for arm in arms if arm.judgement.as_expected is not None]
+    wrong = [arm.name for arm in judged if not arm.judgement.as_expected]
+    if wrong:
+        yield f"Not what the scenario expects: {listed(wrong)}."
+    elif judged:
+        yield (
+            "That is what the scenario expects."
+            if len(judged) == len(arms)
+            else "The arms that count did what the scenario expects."
+        )

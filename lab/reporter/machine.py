@@ -1,0 +1,165 @@
+"""report.json and comparison.csv: the report for programs. Pure: values in, text out.
+
+JSON knows no infinity: an infinite `p95_ttft_s` is null beside `"p95_ttft_is_infinite": true`; in the CSV it is `inf`.
+"""
+
+import csv
+import io
+import json
+import math
+from typing import Any
+
+from lab.reporter.arm import ArmReport
+from lab.reporter.catalogue import BY_NAME, CATALOGUE
+from lab.reporter.doubts import Doubt
+from lab.reporter.measures import PhaseMeasures
+from lab.reporter.wording import measured
+
+DECIMALS = 6
+
+
+def report_json(arms: tuple[ArmReport, ...], doubts: tuple[Doubt, ...]) -> str:
+    """The whole report as JSON, in the shape that DESIGN.md fixes."""
+    header = arms[0].header
+    document = {
+        "scenario": header.scenario_name,
+        "scenario_sha256": header.scenario_sha256,
+        "run_id": header.run_id,
+        "runtime": header.runtime,
+        "speed": header.speed,
+        "seed": header.seed,
+        "valid": is_valid(arms, doubts),
+        "slo": {
+            "measure": header.scenario.slo.measure,
+            "percentile": header.scenario.slo.percentile,
+            "within_s": header.scenario.slo.within,
+            "phases": list(header.scenario.slo.phases),
+        },
+        "doubts": [
+            {"code": doubt.code, "arm": doubt.arm, "sentence": doubt.sentence, "advice": doubt.advice}
+            for doubt in doubts
+        ],
+        "arms": [_arm(arm) for arm in arms],
+        "claims": claims(arms),
+    }
+    return json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def is_valid(arms: tuple[ArmReport, ...], doubts: tuple[Doubt, ...]) -> bool:
+    """Whether the numbers may be compared: no arm is void and no generator was late."""
+    return not any(arm.void for arm in arms) and not any(doubt.code == "generator_late" for doubt in doubts)
+
+
+def claims(arms: tuple[ArmReport, ...]) -> list[dict[str, Any]]:
+    """Every published number beside the measured one, one entry per repeat."""
+    return [
+        {
+            "policy": claim.policy,
+            "repeat": arm.header.repeat,
+            "measure": claim.measure,
+            "phase": claim.phase,
+            "claimed": claim.value,
+            **_number("measured", _measured(arm, claim.phase, claim.measure)),
+            "text": claim.text,
+        }
+        for claim in arms[0].header.scenario.claims
+        for arm in arms
+        if arm.header.policy == claim.policy
+    ]
+
+
+def _measured(arm: ArmReport, phase: str, measure: str) -> float | None:
+    return arm.phases[phase].numbers.get(measure) if phase in arm.phases and not arm.void else None
+
+
+def _arm(arm: ArmReport) -> dict[str, Any]:
+    header, judgement, ledger = arm.header, arm.judgement, arm.ledger
+    return {
+        "policy": header.policy,
+        "kind": header.kind,
+        "mode": header.mode,
+        "repeat": header.repeat,
+        "verdict": judgement.verdict,
+        "expected": judgement.expected,
+        "as_expected": judgement.as_expected,
+        "void_reasons": list(arm.void_reasons),
+        "ledger": {
+            "offered": ledger.offered,
+            "admitted": ledger.admitted,
+            "shed": ledger.shed,
+            "degraded": ledger.degraded,
+            "refused_in_error": ledger.refused_in_error,
+            "unanswered": ledger.unanswered,
+            "unsent": ledger.unsent,
+            "answer_lost": ledger.answer_lost,
+            "duplicates": ledger.duplicates,
+            "outcomes": ledger.outcomes,
+            "balanced": ledger.balanced,
+            "discrepancies": list(ledger.discrepancies),
+        },
+        "phases": {name: _phase(phase) for name, phase in arm.phases.items()},
+        "classes": {
+            job_class: {name: _phase(phase) for name, phase in phases.items()}
+            for job_class, phases in arm.classes.items()
+        },
+        "slo_breach_s": _rounded(arm.moves.breach_s),
+        "first_signal": arm.moves.first,
+        "signals": {
+            crossing.signal: {
+                "threshold": _rounded(crossing.threshold),
+                "threshold_from": crossing.threshold_from,
+                "crossed_s": _rounded(crossing.crossed_s),
+                "since_fault_s": _rounded(crossing.since_fault_s),
+                "lead_time_s": _rounded(crossing.lead_s),
+                "false_alarm": crossing.false_alarm,
+            }
+            for crossing in arm.moves.crossings
+        },
+        "expectations": [
+            {"name": check.name, "met": check.met, "sentence": check.sentence} for check in judgement.checks
+        ],
+        "schedule_sha256": header.schedule_sha256,
+    }
+
+
+def _phase(phase: PhaseMeasures) -> dict[str, Any]:
+    numbers: dict[str, Any] = {"start_s": phase.span.start_s, "end_s": phase.span.end_s}
+    for name, value in phase.numbers.items():
+        numbers |= _number(name, value)
+    return numbers | {"shed_by_reason": {reason: _rounded(share) for reason, share in phase.shed_by_reason.items()}}
+
+
+def _number(name: str, value: float | None) -> dict[str, Any]:
+    if value is not None and math.isinf(value):
+        return {name: None, f"{name.removesuffix('_s')}_is_infinite": True}
+    return {name: _rounded(value)}
+
+
+def _rounded(value: float | None) -> float | None:
+    return value if value is None or isinstance(value, int) else round(value, DECIMALS)
+
+
+def comparison_csv(arms: tuple[ArmReport, ...]) -> str:
+    """One line per arm and phase, with every measure of the catalogue."""
+    written = io.StringIO()
+    table = csv.writer(written, lineterminator="\n")
+    names = [measure.name for measure in CATALOGUE]
+    table.writerow(["policy", "kind", "mode", "repeat", "verdict", "expected", "phase", *names])
+    for arm in arms:
+        header, judgement = arm.header, arm.judgement
+        who = [header.policy, header.kind, header.mode, header.repeat, judgement.verdict, judgement.expected or ""]
+        for name, phase in arm.phases.items():
+            table.writerow([*who, name, *(_cell(phase.numbers.get(measure)) for measure in names)])
+    return written.getvalue()
+
+
+def _cell(value: float | None) -> str:
+    return "" if value is None else str(_rounded(value))
+
+
+def claim_words(claim: dict[str, Any]) -> tuple[str, str]:
+    """A claim's two numbers as they read: claimed, measured."""
+    known = BY_NAME.get(claim["measure"])
+    unit = known.unit if known else "count"
+    infinite = claim.get("measured_is_infinite", False)
+    return measured(claim["claimed"], unit), measured(math.inf if infinite else claim["measured"], unit)

@@ -1,0 +1,201 @@
+"""What one arm did, per phase and class, as numbers. Pure: from the book's jobs and the sampled signals.
+
+A request belongs to the phase in which it was due; latencies count from the due time. Percentiles are nearest-rank on
+raw samples: the smallest value that at least p % of the jobs do not exceed, so that "p95 within 2 s" says that 95 % of
+them were.
+"""
+
+import math
+from dataclasses import dataclass
+
+import pandas as pd
+
+from lab.contract.scenario import Scenario
+
+# By name in the catalogue, which says the unit. Infinite: too many failed. None: nothing to measure.
+Values = dict[str, float | None]
+DONE = ("ok", "late")
+RECOVERED_WITHIN = 1.1
+RECOVERY_JOBS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A phase, in seconds after the first due time."""
+
+    phase: str
+    start_s: float
+    end_s: float
+
+    @property
+    def length_s(self) -> float:
+        """Seconds from start to end."""
+        return self.end_s - self.start_s
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseMeasures:
+    """The numbers of one phase, and the share of offered requests shed for each reason."""
+
+    span: Span
+    numbers: Values
+    shed_by_reason: dict[str, float]
+
+
+def spans_of(scenario: Scenario) -> tuple[Span, ...]:
+    """The scenario's phases in order."""
+    return tuple(Span(phase, start, end) for phase, (start, end) in scenario.phase_windows().items())
+
+
+def timed(jobs: pd.DataFrame, start_at: float, spans: tuple[Span, ...]) -> pd.DataFrame:
+    """The book's jobs with due_s, phase, ttft_s and turnaround_s: infinite for a job that failed, empty for no job."""
+    jobs = jobs.assign(due_s=jobs["due_at"] - start_at)
+    jobs["phase"] = phase_of(jobs["due_s"], spans)
+    admitted, done = jobs["fate"].eq("admitted"), jobs["outcome"].isin(DONE)
+    for name, reached_at in (("ttft_s", "first_token_at"), ("turnaround_s", "finished_at")):
+        reached = (jobs[reached_at] - jobs["due_at"]).where(done & jobs[reached_at].notna(), math.inf)
+        jobs[name] = reached.where(admitted)
+    return jobs
+
+
+def phase_of(seconds: pd.Series, spans: tuple[Span, ...]) -> pd.Series:
+    """The phase that each moment lies in; what lies before the first or after the last counts there."""
+    edges = [-math.inf, *(span.start_s for span in spans[1:]), math.inf]
+    return pd.cut(seconds, bins=edges, labels=[span.phase for span in spans], right=False).astype(object)
+
+
+def percentile(values: pd.Series, percent: float) -> float | None:
+    """The nearest-rank percentile, None of no values."""
+    if values.empty:
+        return None
+    # Less a hair, so that 0.95 x 20 = 19.000000000000004 is the 19th and not the 20th.
+    rank = math.ceil(percent * len(values) / 100 - 1e-9)
+    return float(values.sort_values().iloc[max(rank, 1) - 1])
+
+
+def measure_phases(
+    jobs: pd.DataFrame, signals: pd.DataFrame, scenario: Scenario, spans: tuple[Span, ...]
+) -> dict[str, PhaseMeasures]:
+    """Every phase's numbers, and those of `all`. `jobs` are timed; `signals` have `second` and `phase`."""
+    whole = Span("all", spans[0].start_s, spans[-1].end_s)
+    recovery = recovery_time_s(jobs, scenario)
+    result = {}
+    for span in (*spans, whole):
+        chosen, sampled = (jobs, signals) if span is whole else (_in(jobs, span), _in(signals, span))
+        values = _values(chosen, span, scenario) | _signal_values(sampled, span)
+        values["recovery_time_s"] = recovery if span.phase in ("recovery", "all") else None
+        result[span.phase] = PhaseMeasures(span, values, _shed_by_reason(chosen))
+    return result
+
+
+def measure_classes(
+    jobs: pd.DataFrame, scenario: Scenario, spans: tuple[Span, ...]
+) -> dict[str, dict[str, PhaseMeasures]]:
+    """The same per class, where there are several; the signals are the queue's and belong to no class."""
+    names = sorted(jobs["job_class"].unique())
+    if len(names) < 2:  # noqa: PLR2004 - several begins at two
+        return {}
+    whole = Span("all", spans[0].start_s, spans[-1].end_s)
+    return {
+        name: {
+            span.phase: _class_measures(jobs[jobs["job_class"].eq(name)], span, scenario) for span in (*spans, whole)
+        }
+        for name in names
+    }
+
+
+def _class_measures(jobs: pd.DataFrame, span: Span, scenario: Scenario) -> PhaseMeasures:
+    chosen = jobs if span.phase == "all" else _in(jobs, span)
+    return PhaseMeasures(span, _values(chosen, span, scenario), _shed_by_reason(chosen))
+
+
+def recovery_time_s(jobs: pd.DataFrame, scenario: Scenario) -> float | None:
+    """Seconds from the last fault's end until the time to first token is back for good, as the catalogue defines it.
+
+    None where it never is, nothing was injected, or fewer than RECOVERY_JOBS jobs were admitted after the fault.
+    """
+    windows = scenario.phase_windows()
+    if "fault" not in windows or "recovery" not in windows:
+        return None
+    admitted = jobs[jobs["fate"].eq("admitted")].sort_values("due_s")
+    normal = percentile(admitted.loc[admitted["phase"].eq("baseline"), "ttft_s"], 95)
+    after = admitted[admitted["phase"].eq("recovery")].reset_index(drop=True)
+    if normal is None or len(after) < RECOVERY_JOBS:
+        return None
+    slow = after["ttft_s"].gt(RECOVERED_WITHIN * normal).astype(float)
+    # A rolling sum looks back; turned round, it counts the slow ones of each job and the 19 after it.
+    slow_of_next = slow[::-1].rolling(RECOVERY_JOBS).sum()[::-1].dropna()
+    bad = slow_of_next[slow_of_next > RECOVERY_JOBS / 2]
+    first_good = 0 if bad.empty else int(bad.index[-1]) + 1
+    if first_good >= len(slow_of_next):
+        return None
+    return 0.0 if first_good == 0 else float(after["due_s"].iloc[first_good]) - windows["fault"][1]
+
+
+def _in(table: pd.DataFrame, span: Span) -> pd.DataFrame:
+    return table[table["phase"].eq(span.phase)]
+
+
+def _values(jobs: pd.DataFrame, span: Span, scenario: Scenario) -> Values:
+    admitted = jobs[jobs["fate"].eq("admitted")]
+    offered, ok = len(jobs), int(admitted["outcome"].eq("ok").sum())
+    fates = jobs["fate"].value_counts()
+    shed = int(fates.get("shed", 0))
+    return {
+        "offered": offered,
+        "admitted": len(admitted),
+        "shed_count": shed,
+        "refused_in_error": int(fates.get("refused_in_error", 0)),
+        "unanswered": int(fates.get("unanswered", 0)),
+        "arrival_rate_per_s": offered / span.length_s,
+        "shed_rate": _share(shed, offered),
+        "degraded_rate": _share(int(admitted["degraded"].sum()), offered),
+        "deadline_miss_rate": _share(len(admitted) - ok, len(admitted)),
+        "deadline_miss_rate_offered": _share(offered - ok, offered),
+        "goodput_per_s": ok / span.length_s,
+        **_latencies(admitted, scenario),
+        **_waste(admitted),
+    }
+
+
+def _latencies(admitted: pd.DataFrame, scenario: Scenario) -> Values:
+    values = {
+        f"p{percent}_{name}_s": percentile(admitted[f"{name}_s"], percent)
+        for name in ("ttft", "turnaround")
+        for percent in (50, 95, 99)
+    }
+    values["slo_percentile_s"] = percentile(admitted[f"{scenario.slo.measure}_s"], scenario.slo.percentile)
+    values["max_ttft_s"] = percentile(admitted["ttft_s"], 100)
+    return values
+
+
+def _waste(admitted: pd.DataFrame) -> Values:
+    again = float(admitted["duplicate_slot_s"].sum())
+    total = float(admitted["slot_s"].sum()) + again
+    wasted = float(admitted.loc[admitted["outcome"].ne("ok"), "slot_s"].sum()) + again
+    return {"wasted_work_ratio": _share(wasted, total), "wasted_slot_s": wasted}
+
+
+def _signal_values(signals: pd.DataFrame, span: Span) -> Values:
+    if signals.empty:
+        return dict.fromkeys(
+            ("peak_queue_age_s", "peak_queue_depth", "mean_utilization_ratio", "peak_utilization_ratio")
+        )
+    loaded = signals[signals["second"].lt(span.end_s)]
+    return {
+        "peak_queue_age_s": float(signals["queue_age_s"].max()),
+        "peak_queue_depth": int(signals["queue_depth"].max()),
+        "mean_utilization_ratio": None if loaded.empty else float(loaded["utilization_ratio"].mean()),
+        "peak_utilization_ratio": float(signals["utilization_ratio"].max()),
+    }
+
+
+def _shed_by_reason(jobs: pd.DataFrame) -> dict[str, float]:
+    reasons = jobs.loc[jobs["fate"].eq("shed"), "reason"].fillna("none given").value_counts()
+    return {
+        str(reason): int(count) / len(jobs) for reason, count in sorted(reasons.items(), key=lambda pair: str(pair[0]))
+    }
+
+
+def _share(part: float, whole: float) -> float | None:
+    return part / whole if whole else None
