@@ -1,0 +1,77 @@
+"""The command line: what may be said, and one sentence for what may not."""
+
+import argparse
+import math
+from typing import NoReturn
+
+from lab import __version__
+from lab.contract.names import EXIT_USAGE
+
+EPILOG = """exit codes: 0 every arm did what the scenario expects; 1 some arm did not; 2 bad usage or scenario;
+3 could not run, or an arm is void; 130 interrupted"""
+RUNTIMES = ("auto", "local", "compose")
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, without the usage above it."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(EXIT_USAGE, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    top = _Parser(
+        prog="shedlab",
+        description="Rehearse overload of the queue in front of a language model.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=f"shedlab {__version__}")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_run(commands)
+    validate = commands.add_parser("validate", help="check a scenario and say what arithmetic expects of it")
+    validate.add_argument("scenario", metavar="NAME|FILE")
+    commands.add_parser("list", help="list the scenarios")
+    report = commands.add_parser("report", help="make a run's report again, from its journals alone")
+    report.add_argument("run", metavar="RUN", nargs="?", default="latest", help="run id, folder, or latest")
+    commands.add_parser("doctor", help="check this machine, with a remedy for each problem")
+    commands.add_parser("schema", help="print the JSON Schema of scenario files, for editors")
+    return top
+
+
+def _add_run(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    run = commands.add_parser("run", help="play a scenario against its policies and report")
+    run.add_argument("scenario", metavar="NAME|FILE")
+    run.add_argument("--runtime", choices=RUNTIMES, default="auto", help="where the stacks run (default: auto)")
+    run.add_argument("--speed", type=_speed, default=1.0, metavar="K", help="play K times as fast (default: 1)")
+    run.add_argument("--jobs", type=_jobs, default=None, metavar="N|auto", help="arms side by side (default: auto)")
+    run.add_argument("--repeats", type=_count, default=None, metavar="N", help="repeats (default: as declared)")
+    run.add_argument("--only", type=_letters, default=(), metavar="A,B", help="only these policies")
+
+
+def _speed(text: str) -> float:
+    try:
+        speed = float(text)
+    except ValueError:
+        speed = math.nan
+    if not 0 < speed < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a speed; give a number above 0, such as 2")
+    return speed
+
+
+def _jobs(text: str) -> int | None:
+    return None if text == "auto" else _count(text)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 100:  # noqa: PLR2004 - more arms at once than any machine carries
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 100")
+    return int(text)
+
+
+def _letters(text: str) -> tuple[str, ...]:
+    letters = tuple(part.strip().upper() for part in text.split(",") if part.strip())
+    if not letters or any(len(letter) != 1 for letter in letters):
+        raise argparse.ArgumentTypeError(f"{text!r} does not name policies; give letters such as A,B")
+    return letters

@@ -1,0 +1,85 @@
+"""Draws live progress: a table that stays in place on a terminal, a line per arm now and then elsewhere."""
+
+import sys
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from lab.drill.progress import ArmProgress
+
+PLAIN_EVERY_S = 5.0
+COLUMNS = ("arm", "policy", "phase", "elapsed", "offered", "admitted", "shed", "queue age", "depth", "faults")
+TEXT_COLUMNS = 3
+
+
+class ProgressView:
+    """Where a running drill shows itself; on standard error, so that results alone go to standard output."""
+
+    def __init__(self) -> None:
+        """Nothing is drawn yet."""
+        self._console = Console(stderr=True)
+        self._live = Live(console=self._console, auto_refresh=False, transient=True) if sys.stderr.isatty() else None
+        self._last_plain = float("-inf")
+        self._last_phases: tuple[str, ...] = ()
+
+    def __enter__(self) -> Self:
+        """Starts drawing."""
+        if self._live:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Takes the live table away again."""
+        if self._live:
+            self._live.stop()
+
+    def show(self, arms: Sequence[ArmProgress]) -> None:
+        """Draws every arm as it is now."""
+        if self._live:
+            self._live.update(_table(arms), refresh=True)
+        elif self._worth_a_line(arms):
+            self._last_plain = time.monotonic()
+            for arm in arms:
+                print("  ".join(_cells(arm)), file=sys.stderr, flush=True)
+
+    def _worth_a_line(self, arms: Sequence[ArmProgress]) -> bool:
+        phases = tuple(arm.phase for arm in arms)
+        changed, self._last_phases = phases != self._last_phases, phases
+        return changed or time.monotonic() - self._last_plain > PLAIN_EVERY_S
+
+
+def _table(arms: Sequence[ArmProgress]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for number, column in enumerate(COLUMNS):
+        right = number >= TEXT_COLUMNS and column != "faults"
+        table.add_column(column, justify="right" if right else "left", no_wrap=True)
+    for arm in arms:
+        table.add_row(*_cells(arm, labelled=False))
+    return table
+
+
+def _cells(arm: ArmProgress, *, labelled: bool = True) -> list[str]:
+    """The values of COLUMNS; with their names where no table head says them."""
+    values = [
+        arm.arm,
+        arm.kind,
+        arm.phase if not arm.failure else "failed",
+        f"{min(arm.elapsed_s, 9999):.0f}/{arm.total_s:.0f} s",
+        str(arm.offered),
+        str(arm.admitted),
+        str(arm.shed),
+        f"{arm.queue_age_s:.1f} s",
+        str(arm.queue_depth),
+        ", ".join(sorted(arm.active_faults)) or "-",
+    ]
+    return [
+        f"{name} {value}" if labelled and number > TEXT_COLUMNS - 1 else value
+        for number, (name, value) in enumerate(zip(COLUMNS, values, strict=True))
+    ]

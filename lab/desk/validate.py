@@ -1,0 +1,20 @@
+"""`shedlab validate`: is this scenario sound, and what does arithmetic expect of it?"""
+
+from lab.contract.names import EXIT_OK
+from lab.desk.places import find_scenario
+from lab.workload.wording import capacity_lines
+
+
+def validate(name_or_file: str) -> int:
+    """Prints the scenario's outline and the capacity check.
+
+    Raises:
+        DeskError: it is not sound; the sentences say where and why.
+    """
+    scenario = find_scenario(name_or_file).scenario
+    workload, slo = scenario.workload, scenario.slo
+    print(f"{scenario.name}: valid; {workload.duration:g} s, policies {', '.join(scenario.policies)}")
+    print(f"  SLO: p{slo.percentile:g} {slo.measure} within {slo.within:g} s from due time")
+    for line in capacity_lines(scenario):
+        print(f"  {line}")
+    return EXIT_OK
