@@ -82,6 +82,8 @@ class Consumer:
 
     async def _step(self, tasks: asyncio.TaskGroup, block_s: float | None) -> bool:
         """Fills the free slots; False when a burst is over: nothing was delivered and nothing runs."""
+        # Where a job's task failed, the group cancels this one too.
+        heed_cancellation()
         free = await self._free_slots()
         taken = await self._take(free, block_s) if free else []
         for delivery in taken or ():

@@ -211,7 +211,7 @@ class FaultEvent(Event):
 
 
 class CheckEvent(Event):
-    """`check` (runner): something verified, such as steady_state, clean_state, clock. `evidence` holds what was read."""
+    """`check` (runner): something verified, such as steady_state or clean_state; `evidence` holds what was read."""
 
     name: str
     ok: bool

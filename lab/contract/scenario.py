@@ -130,9 +130,14 @@ class Scenario(Spec):
                 f"class {min(unknown)!r} is not declared; declared are {', '.join(self.workload.classes)}",
                 *("faults", index, "classes"),
             )
-        if isinstance(fault, ProcessFault) and fault.service == "worker" and fault.index > self.stack.workers:
+        if isinstance(fault, ProcessFault):
+            self._check_process(fault, index)
+
+    def _check_process(self, fault: ProcessFault, index: int) -> None:
+        count = self.stack.workers if fault.service == "worker" else 1
+        if fault.index > count:
             raise SpecError(
-                f"there is no worker {fault.index}; the stack has {self.stack.workers}", "faults", index, "index"
+                f"there is no {fault.service} {fault.index}; the stack has {count}", *("faults", index, "index")
             )
 
     def phase_windows(self) -> dict[PhaseName, tuple[float, float]]:

@@ -16,6 +16,15 @@ _NUMBER = r"(?P<number>\d+(?:\.\d+)?)"
 _DURATION = re.compile(rf"^{_NUMBER}\s*(?P<unit>us|ms|s|m|h)$")
 _RATE = re.compile(rf"^{_NUMBER}\s*/\s*(?P<unit>s|m|h)$")
 _PERCENT = re.compile(rf"^{_NUMBER}\s*%$")
+_LONGEST_SHOWN = 60
+
+
+def shown(value: object) -> str:
+    """A value as an error message names it: short, whatever it is. Aliases can make a small file's list immense."""
+    if isinstance(value, dict | list | tuple | set):
+        return "a mapping" if isinstance(value, dict) else "a list"
+    text = repr(value)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 3]}..."
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +43,7 @@ def parse_duration(value: object) -> float:
     match = _DURATION.match(value.strip()) if isinstance(value, str) else None
     if match is None:
         raise ValueError(
-            f"{value!r} is not a duration; write a number that is not negative and a unit, such as 350ms, 2s or 5m"
+            f"{shown(value)} is not a duration; write a number that is not negative and a unit, such as 350ms, 2s or 5m"
         )
     return _finite(float(match["number"]) * _SECONDS_PER_UNIT[match["unit"]])
 
@@ -48,7 +57,7 @@ def parse_rate(value: object) -> float:
     match = _RATE.match(value.strip()) if isinstance(value, str) else None
     if match is None:
         raise ValueError(
-            f"{value!r} is not a rate; write a number that is not negative and a unit, such as 40/s or 6/m"
+            f"{shown(value)} is not a rate; write a number that is not negative and a unit, such as 40/s or 6/m"
         )
     return _finite(float(match["number"]) / _SECONDS_PER_UNIT[match["unit"]])
 
@@ -65,7 +74,7 @@ def parse_ratio(value: object) -> float:
     elif isinstance(value, int | float) and not isinstance(value, bool):
         ratio = float(value)
     if not 0 <= ratio <= 1:
-        raise ValueError(f"{value!r} is not a ratio; write a percentage from 0% to 100% or a number from 0 to 1")
+        raise ValueError(f"{shown(value)} is not a ratio; write a percentage from 0% to 100% or a number from 0 to 1")
     return ratio
 
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from lab.contract.spec import Spec, SpecError
 from lab.contract.units import Duration, Rate
@@ -153,6 +153,16 @@ class UniformDeadline(Spec):
         return self
 
 
+def _deadline_form(value: object) -> str:
+    """Which form a deadline has, so that a wrong one is explained once and not once per form."""
+    return "range" if isinstance(value, dict | UniformDeadline) else "duration"
+
+
+Deadline = Annotated[
+    Annotated[Duration, Tag("duration")] | Annotated[UniformDeadline, Tag("range")], Discriminator(_deadline_form)
+]
+
+
 class JobClass(Spec):
     """A kind of request; `weight` is its share of the arrivals, relative to the other classes."""
 
@@ -161,7 +171,7 @@ class JobClass(Spec):
     input_tokens: Tokens = ConstantTokens(kind="constant", value=200)
     output_tokens: Tokens = ConstantTokens(kind="constant", value=64)
     service: Service
-    deadline: Duration | UniformDeadline
+    deadline: Deadline
 
 
 class Workload(Spec):
@@ -182,6 +192,7 @@ class Workload(Spec):
                 raise SpecError(
                     f"the stages last {total:g} s and duration is {self.duration:g} s; they must be equal",
                     "arrivals",
+                    "stages",  # the kind, as pydantic writes paths
                     "stages",
                 )
         return self

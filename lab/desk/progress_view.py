@@ -13,6 +13,7 @@ from rich.table import Table
 from lab.drill.progress import ArmProgress
 
 PLAIN_EVERY_S = 5.0
+RESTING_PHASES = ("waiting", "clean_up", "done")
 COLUMNS = ("arm", "policy", "phase", "elapsed", "offered", "admitted", "shed", "queue age", "depth", "faults")
 TEXT_COLUMNS = 3
 
@@ -23,9 +24,10 @@ class ProgressView:
     def __init__(self) -> None:
         """Nothing is drawn yet."""
         self._console = Console(stderr=True)
-        self._live = Live(console=self._console, auto_refresh=False, transient=True) if sys.stderr.isatty() else None
+        interactive = self._console.is_interactive
+        self._live = Live(console=self._console, auto_refresh=False, transient=True) if interactive else None
         self._last_plain = float("-inf")
-        self._last_phases: tuple[str, ...] = ()
+        self._last_phases: dict[str, str] = {}
 
     def __enter__(self) -> Self:
         """Starts drawing."""
@@ -44,15 +46,22 @@ class ProgressView:
         """Draws every arm as it is now."""
         if self._live:
             self._live.update(_table(arms), refresh=True)
-        elif self._worth_a_line(arms):
-            self._last_plain = time.monotonic()
-            for arm in arms:
+        else:
+            for arm in self._worth_a_line(arms, time.monotonic()):
                 print("  ".join(_cells(arm)), file=sys.stderr, flush=True)
 
-    def _worth_a_line(self, arms: Sequence[ArmProgress]) -> bool:
-        phases = tuple(arm.phase for arm in arms)
-        changed, self._last_phases = phases != self._last_phases, phases
-        return changed or time.monotonic() - self._last_plain > PLAIN_EVERY_S
+    def _worth_a_line(self, arms: Sequence[ArmProgress], now_s: float) -> list[ArmProgress]:
+        """Arms that entered another phase, and now and then all that are at play."""
+        due = now_s - self._last_plain > PLAIN_EVERY_S
+        if due:
+            self._last_plain = now_s
+        worth = [
+            arm
+            for arm in arms
+            if arm.phase != self._last_phases.get(arm.arm) or (due and arm.phase not in RESTING_PHASES)
+        ]
+        self._last_phases = {arm.arm: arm.phase for arm in arms}
+        return worth
 
 
 def _table(arms: Sequence[ArmProgress]) -> Table:

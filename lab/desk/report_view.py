@@ -1,8 +1,10 @@
 """Shows a report in the terminal: the comparison, the answer, the doubts, where the time went.
 
-Measures go down and arms across, in as many tables as the width asks for; without a terminal, or with NO_COLOR, it is plain.
+Measures go down and arms across, in as many tables as the width asks for; without a terminal, or with NO_COLOR, all is
+plain.
 """
 
+import contextlib
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -20,16 +22,18 @@ STYLES = {"held": "green", "breached": "red", "void": "yellow"}
 Column = tuple[str, ...]
 
 
-def print_report(made: "RunReport") -> None:
+def print_report(made: "RunReport", *more_lines: str) -> None:
     """Prints everything to standard output in one go."""
     console = Console(highlight=False, markup=False, emoji=False)
     with console.capture() as captured:
         for table in comparison_tables(made.columns, made.rows, console.width):
             console.print(table)
-        for line in (*made.summary_lines(), *breakdown_lines(made.breakdowns_s)):
+        for line in (*made.summary_lines(), *breakdown_lines(made.breakdowns_s), *more_lines):
             console.print(line, soft_wrap=True)
-    # Not by rich, which ends the program with exit code 1 where the reader of a pipe has gone away.
-    sys.stdout.write(captured.get())
+    # Not by rich, which ends the program with exit code 1 where the reader of a pipe has gone away; whether anybody
+    # reads it does not change how the drill went.
+    with contextlib.suppress(BrokenPipeError):
+        sys.stdout.write(captured.get())
 
 
 def comparison_tables(titles: Column, rows: tuple[Column, ...], width: int) -> Iterator[Table]:

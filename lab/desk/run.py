@@ -40,8 +40,7 @@ def run(asked: argparse.Namespace) -> int:
     played = time.monotonic()
     made = make_report(run_dir)
     reported = time.monotonic()
-    print_report(made)
-    print(f"Whole drill: {reported - began:.1f} s, of which the report took {reported - played:.1f} s")
+    print_report(made, f"Whole drill: {reported - began:.1f} s, of which the report took {reported - played:.1f} s")
     return made.exit_code
 
 

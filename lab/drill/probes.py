@@ -135,6 +135,7 @@ class StackProbe:
     async def wait_until_drained(self, deadline: float) -> None:
         """Returns when every admitted job has settled, or at the monotonic `deadline`."""
         while await self.redis.xlen(STREAM):
+            heed_cancellation()
             if time.monotonic() > deadline:
                 return
             await asyncio.sleep(POLL_S)
@@ -180,9 +181,20 @@ class StackProbe:
             raise StackError(f"the proxy cannot be set up: {error}") from None
 
 
+def heed_cancellation() -> None:
+    """Raises CancelledError where this task was cancelled and did not notice.
+
+    On Python 3.11 `asyncio.wait_for`, under which redis-py sends, can swallow a cancellation; no loop may live on it.
+    """
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
+
+
 async def _until(look: Callable[[], Awaitable[bool]], awaited: str, deadline: float) -> None:
     reason = ""
     while time.monotonic() < deadline:
+        heed_cancellation()
         try:
             if await look():
                 return

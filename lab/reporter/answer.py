@@ -15,13 +15,20 @@ def answer(arms: tuple[ArmReport, ...]) -> tuple[str, ...]:
     holding = [letter for letter, mine in policies.items() if _all(mine, "held")]
     breaching = [letter for letter, mine in policies.items() if _all(mine, "breached")]
     return (
-        *([] if holding else [f"No policy holds the SLO, {slo}."]),
+        *([] if holding else [_nobody(arms, slo)]),
         *_holders(policies, holding, slo),
         *_breachers(policies, breaching),
         *_mixed(policies, holding + breaching),
         *_most_useful(policies, holding),
         *_expected(arms),
     )
+
+
+def _nobody(arms: tuple[ArmReport, ...], slo: str) -> str:
+    if all(arm.void for arm in arms):
+        return "Nothing can be said: no arm counts."
+    always = " in every repeat" if any(arm.judgement.verdict == "held" for arm in arms) else ""
+    return f"No policy holds the SLO{always}, {slo}."
 
 
 def _all(arms: tuple[ArmReport, ...], verdict: str) -> bool:

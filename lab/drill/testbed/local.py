@@ -29,6 +29,7 @@ LOG_DIR = "logs"
 WATCH_EVERY_S = 0.1
 # What these print is for people; they say no events.
 SILENT = ("redis", "toxiproxy")
+REDIS_IN_MEMORY = ("--save", "", "--appendonly", "no")
 # What a Python program needs of the runner's environment, and nothing of its secrets or settings.
 INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV", "COVERAGE_PROCESS_START")
 
@@ -177,18 +178,8 @@ class LocalStack:
         """Every process but the load generator, in the order they are started."""
         ports, scenario = self._ports, self._scenario
         worker_redis = self._ports.redis_link if "redis" in self.addresses.proxied else ports.redis
-        redis_flags = (
-            "--bind",
-            LOOPBACK,
-            "--port",
-            str(ports.redis),
-            "--save",
-            "",
-            "--appendonly",
-            "no",
-            "--dir",
-            str(self._arm_dir),
-        )
+        # A process title is written over the environment, which is where the owner's mark stands.
+        redis_flags = ("--bind", LOOPBACK, "--port", str(ports.redis), "--set-proc-title", "no", *REDIS_IN_MEMORY)
         proxy_flags = ("--host", LOOPBACK, "--port", str(ports.proxy))
         gate = {env.REDIS_URL: self.addresses.redis_url, **env.gate_environment(scenario, letter)}
         worker = {

@@ -1,0 +1,50 @@
+"""The phases that follow from a fault timeline."""
+
+import pytest
+
+from lab.contract.loading import parse_scenario
+
+TEXT = """
+name: phases
+summary: Windows.
+slo: {within: 1s}
+workload:
+  seed: 1
+  duration: 60s
+  arrivals: {kind: constant, rate: 1/s}
+  classes: {chat: {service: {kind: constant, time: 100ms}, deadline: 5s}}
+policies: {A: {kind: none}}
+faults: [FAULTS]
+"""
+
+
+def windows(faults: str) -> dict[str, tuple[float, float]]:
+    scenario = parse_scenario(TEXT.replace("FAULTS", faults), "phases.yaml")
+    return {str(phase): window for phase, window in scenario.phase_windows().items()}
+
+
+@pytest.mark.parametrize(
+    ("faults", "expected"),
+    [
+        ("", {"baseline": (0, 60)}),
+        ("{kind: noop, at: 20s, for: 10s}", {"baseline": (0, 20), "fault": (20, 30), "recovery": (30, 60)}),
+        ("{kind: noop, at: 0s, for: 10s}", {"fault": (0, 10), "recovery": (10, 60)}),
+        ("{kind: noop, at: 50s, for: 10s}", {"baseline": (0, 50), "fault": (50, 60)}),
+        ("{kind: noop, at: 0s, for: 60s}", {"fault": (0, 60)}),
+        (
+            "{kind: noop, at: 40s, for: 5s}, {kind: noop, at: 10s, for: 5s}, {kind: noop, at: 12s, for: 20s}",
+            {"baseline": (0, 10), "fault": (10, 45), "recovery": (45, 60)},
+        ),
+    ],
+    ids=["no fault", "in the middle", "at once", "to the end", "all the time", "several, in any order"],
+)
+def test_the_fault_phase_runs_from_the_first_start_to_the_last_end(
+    faults: str, expected: dict[str, tuple[float, float]]
+) -> None:
+    assert windows(faults) == expected
+
+
+def test_the_windows_follow_one_another_without_a_gap() -> None:
+    edges = list(windows("{kind: noop, at: 7s, for: 13s}").values())
+    assert [end for _, end in edges[:-1]] == [start for start, _ in edges[1:]]
+    assert (edges[0][0], edges[-1][1]) == (0, 60)

@@ -1,0 +1,64 @@
+"""The locks: every dependency of the project pinned and hashed, and no address of a registry."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PINNED = re.compile(
+    r"^(?P<name>[A-Za-z0-9._-]+)==\S+(?: ; .+?)? \\\n(?P<hashes>(?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)"
+)
+REQUIREMENT = re.compile(r"^[A-Za-z0-9._-]+")
+LOCKS = ("requirements.lock", "requirements-dev.lock")
+
+
+def canonical(name: str) -> str:
+    """A project's name as packaging compares names (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def lock_text(lock: str) -> str:
+    return (ROOT / lock).read_text(encoding="utf-8")
+
+
+def entries(text: str) -> list[str]:
+    """One text per pinned project: its first line and what is indented below it, without comments."""
+    lines = [line for line in text.splitlines(keepends=True) if line.strip() and not line.lstrip().startswith("#")]
+    return re.split(r"^(?=\S)", "".join(lines), flags=re.MULTILINE)[1:]
+
+
+def pinned(lock: str) -> set[str]:
+    return {canonical(match["name"]) for entry in entries(lock_text(lock)) if (match := PINNED.match(entry))}
+
+
+def names(requirements: list[str]) -> set[str]:
+    return {canonical(match.group()) for line in requirements if (match := REQUIREMENT.match(line))}
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_holds_no_address(lock: str) -> None:
+    assert not re.findall(r"\S*://\S*|^-\S*|@ \S+", lock_text(lock), flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_every_entry_of_a_lock_is_pinned_and_hashed(lock: str) -> None:
+    found = entries(lock_text(lock))
+    assert len(found) > len(PROJECT["dependencies"])
+    assert [entry.splitlines()[0] for entry in found if not PINNED.fullmatch(entry)] == []
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_every_dependency_of_the_project_is_locked(lock: str) -> None:
+    assert names(PROJECT["dependencies"]) - pinned(lock) == set()
+
+
+def test_every_dependency_of_the_tests_is_locked() -> None:
+    assert names(PROJECT["optional-dependencies"]["dev"]) - pinned("requirements-dev.lock") == set()
+
+
+def test_both_locks_pin_the_same_versions() -> None:
+    first_lines = [{entry.splitlines()[0] for entry in entries(lock_text(lock))} for lock in LOCKS]
+    assert first_lines[0] - first_lines[1] == set()

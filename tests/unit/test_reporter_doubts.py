@@ -1,0 +1,172 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.reporter.arm import ArmReport, report_arm
+from lab.reporter.doubts import CODES, schedule_doubts, too_few
+from lab.reporter.read import read_arm
+from tests.journals import SMALL, Event, arm_events, small, write_arm
+
+# Calm: at one request a second and more samples than p80 needs, nothing gives rise to a doubt.
+CALM = SMALL.replace("duration: 18s", "duration: 150s").replace("at: 6s, for: 6s", "at: 50s, for: 50s")
+
+
+@pytest.fixture
+def doubts_of(tmp_path: Path) -> Callable[..., dict[str, list[str]]]:
+    def find(change: Callable[[Event], Any] = lambda _event: None, text: str = CALM) -> dict[str, list[str]]:
+        scenario, text = small(text)
+        events = arm_events(scenario, text, "A", rate_per_s=1.0)
+        return _doubts(_arm(tmp_path, [event for event in events if change(event) != "lost"]))
+
+    return find
+
+
+def _arm(run_dir: Path, events: list[Event]) -> ArmReport:
+    write_arm(run_dir, "A-1", events)
+    journal = read_arm(run_dir / "A-1")
+    assert journal.header is not None
+    return report_arm(journal, journal.header)
+
+
+def _doubts(arm: ArmReport) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for doubt in arm.doubts:
+        assert doubt.advice == CODES[doubt.code]
+        found.setdefault(doubt.code, []).append(doubt.sentence)
+    return found
+
+
+def where(kind: str, **fields: Any) -> Callable[[Event], None]:
+    """Changes every event of a kind; `name` picks among the checks."""
+    name = fields.pop("check", None)
+
+    def change(event: Event) -> None:
+        if event["event"] == kind and (name is None or event["name"] == name):
+            event.update(fields)
+
+    return change
+
+
+def test_a_calm_run_gives_rise_to_no_doubt(doubts_of: Callable[..., dict[str, list[str]]]) -> None:
+    assert doubts_of() == {}
+
+
+def late(event: Event) -> None:
+    if event["event"] == "request":
+        event["sent_at"] = event["due_at"] + 0.06
+
+
+def unsent(event: Event) -> str | None:
+    if event["event"] == "request" and int(event["request_id"][2:]) % 20 == 0:
+        event.update(sent_at=None, answered_at=None, status=None, job_id=None)
+        return None
+    number = event.get("request_id", "r-1")[2:]
+    return "lost" if event["event"] in ("decision", "outcome") and int(number) % 20 == 0 else None
+
+
+def drifting(event: Event) -> None:
+    slow = event["event"] == "outcome" and 25 <= event["enqueued_at"] - 1_800_000_000 < 50
+    if slow:
+        event["first_token_at"] += 0.6
+
+
+def breaching(event: Event) -> None:
+    if event["event"] == "outcome":
+        event["first_token_at"] += 1.5
+
+
+def lost_outcome(event: Event) -> str | None:
+    return "lost" if event["event"] == "outcome" and event["job_id"] == "j-000003" else None
+
+
+def no_injection(event: Event) -> str | None:
+    return "lost" if event["event"] == "fault" else None
+
+
+def no_proof(event: Event) -> str | None:
+    return "lost" if event.get("name") == "clean_state" else None
+
+
+FIRING: dict[str, tuple[Callable[[Event], Any], str, str]] = {
+    "sends are late": (late, "generator_late", "p99 send lag is 60 ms; at most 50 ms is sound"),
+    "a part was never sent": (unsent, "generator_late", "one in a hundred was never sent; at most 50 ms is sound"),
+    "the machine is busy": (
+        where("host", cpu_ratio=0.95),
+        "host_saturated",
+        "the machine was 95 % busy over the load; the limit is 90 %",
+    ),
+    "the baseline drifts": (
+        drifting,
+        "no_steady_state",
+        "the baseline drifts: p95 time to first token goes from 0.33 s",
+    ),
+    "the baseline breaches": (breaching, "no_steady_state", "the baseline itself breaches the SLO: p80 time to first"),
+    "a fault touched nothing": (
+        where("fault", touched_connections=0),
+        "fault_touched_nothing",
+        "the fault latency-1 touched no connection",
+    ),
+    "a fault was not injected": (no_injection, "fault_touched_nothing", "0 of 1 declared faults were injected"),
+    "an injection failed": (where("fault", ok=False), "fault_touched_nothing", "0 of 1 declared faults were injected"),
+    "something was left": (
+        where("check", check="clean_state", ok=False, detail="a toxic is left"),
+        "leftovers",
+        "the stack was not clean afterwards: a toxic is left",
+    ),
+    "nothing proves a clean state": (no_proof, "leftovers", "the journal holds no proof that the stack was clean"),
+    "a worker's line is lost": (lost_outcome, "unbalanced_book", "1 admitted job has no outcome from a worker"),
+    "the warm-up failed": (
+        where("check", check="steady_state", ok=False, detail="probes took 3 s"),
+        "warm_up_not_reached",
+        "the steady state was not reached before the load: probes took 3 s",
+    ),
+    "the clocks disagree": (
+        where("check", check="clock", ok=False, detail="by 80 ms"),
+        "clock_skew",
+        "the clocks disagree: by 80 ms",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", FIRING)
+def test_there_is_a_doubt_where(what: str, doubts_of: Callable[..., dict[str, list[str]]]) -> None:
+    change, code, sentence = FIRING[what]
+    found = doubts_of(change)
+    assert set(found) == {code}
+    assert found[code][0].startswith(sentence)
+
+
+def test_too_few_requests_sent_is_told_with_the_share(doubts_of: Callable[..., dict[str, list[str]]]) -> None:
+    assert any(
+        "of the offered requests were sent; at least 98 %" in said for said in doubts_of(unsent)["generator_late"]
+    )
+
+
+def test_a_load_that_begins_with_its_fault_has_no_steady_state(
+    doubts_of: Callable[..., dict[str, list[str]]],
+) -> None:
+    found = doubts_of(text=CALM.replace("at: 50s", "at: 0s"))
+    assert found["no_steady_state"] == ["the fault begins with the load, so there is no baseline before it"]
+
+
+def test_a_short_phase_has_too_few_samples(doubts_of: Callable[..., dict[str, list[str]]]) -> None:
+    found = doubts_of(text=CALM.replace("percentile: 80", "percentile: 95"))
+    sentences = found["too_few_samples"]
+    assert [sentence.split(":")[0] for sentence in sentences] == ["baseline", "fault", "recovery"]
+    assert all(sentence.endswith("admitted jobs, fewer than 5 beyond it") for sentence in sentences)
+
+
+@pytest.mark.parametrize(
+    ("count", "percent", "few"), [(100, 95, False), (99, 95, True), (500, 99, False), (10, 50, False)]
+)
+def test_so_many_samples_are_too_few(count: float, percent: float, few: bool) -> None:
+    assert too_few(count, percent) is few
+
+
+def test_arms_of_one_repeat_must_have_played_one_schedule() -> None:
+    played = {"A-1": (1, "x"), "A-2": (2, "y"), "B-1": (1, "x"), "B-2": (2, "z")}
+    (doubt,) = schedule_doubts(played)
+    assert (doubt.code, doubt.arm) == ("different_schedules", "B-2")
+    assert doubt.sentence == "it played another schedule than A-2"
