@@ -5,7 +5,9 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 
 VENV := .venv
-SHEDLAB := $(VENV)/bin/shedlab
+# By module, since the scripts in .venv/bin hold its path and break when the folder is moved.
+VENV_PYTHON := $(VENV)/bin/python
+SHEDLAB := $(VENV_PYTHON) -m lab
 RUNTIME_READY := $(VENV)/.runtime-ready
 TESTS_READY := $(VENV)/.tests-ready
 # One set-up at a time, where flock is there to see to it.
@@ -48,15 +50,15 @@ schema: $(RUNTIME_READY) ## Write scenarios/scenario.schema.json from the models
 	@$(SHEDLAB) schema > scenarios/scenario.schema.json
 
 test: $(TESTS_READY) ## Run the unit and service tests
-	@$(VENV)/bin/pytest -q
+	@$(VENV_PYTHON) -m pytest -q
 
 test-system: $(TESTS_READY) ## Run the system tests: whole drills on the local testbed
-	@$(VENV)/bin/pytest -q tests/system
+	@$(VENV_PYTHON) -m pytest -q tests/system
 
 lint: $(TESTS_READY) ## ruff and strict mypy over code and tests
-	@$(VENV)/bin/ruff check .
-	@$(VENV)/bin/ruff format --check .
-	@$(VENV)/bin/mypy lab gate worker mock_model loadgen tests bench
+	@$(VENV_PYTHON) -m ruff check .
+	@$(VENV_PYTHON) -m ruff format --check .
+	@$(VENV_PYTHON) -m mypy lab gate worker mock_model loadgen tests bench
 
 lock: ## Resolve the dependencies again into requirements.lock and requirements-dev.lock
 	@uv_home=$$(mktemp -d); trap 'rm -rf "$$uv_home"' EXIT; \

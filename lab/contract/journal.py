@@ -260,7 +260,7 @@ def parse_line(line: str) -> dict[str, Any] | None:
         return None
     try:
         event = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return event if isinstance(event, dict) and isinstance(event.get("event"), str) and "at" in event else None
 

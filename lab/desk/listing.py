@@ -1,5 +1,7 @@
 """`shedlab list`: the scenarios there are."""
 
+import re
+
 from lab.contract.loading import ScenarioError, load_scenario
 from lab.contract.names import EXIT_OK
 from lab.desk.places import scenario_files
@@ -16,5 +18,11 @@ def list_scenarios() -> int:
             print(f"{path.stem:{width}}  broken: {str(error).splitlines()[0]}")
             continue
         policies = ", ".join(scenario.policies)
-        print(f"{path.stem:{width}}  {scenario.workload.duration:g} s, policies {policies}: {scenario.summary.strip()}")
+        print(f"{path.stem:{width}}  {scenario.workload.duration:g} s, policies {policies}: {_gist(scenario.summary)}")
     return EXIT_OK
+
+
+def _gist(summary: str) -> str:
+    """The first sentence, on one line, without characters that could steer a terminal."""
+    line = "".join(character for character in " ".join(summary.split()) if character.isprintable())
+    return re.split(r"(?<=[.!?]) ", line, maxsplit=1)[0]

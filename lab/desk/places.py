@@ -12,6 +12,8 @@ PROJECT_ROOT = Path(__file__).parents[2]
 SCENARIOS = PROJECT_ROOT / "scenarios"
 SUFFIXES = (".yaml", ".yml")
 REPORTS_VARIABLE = "SHEDLAB_REPORTS"
+# Low enough that the first letters of a name suggest it.
+NEAR_RATIO = 0.4
 
 
 def reports_root(environment: Mapping[str, str] = os.environ) -> Path:
@@ -20,8 +22,8 @@ def reports_root(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def scenario_files() -> list[Path]:
-    """The shipped scenarios, by name."""
-    return sorted(path for path in SCENARIOS.iterdir() if path.suffix in SUFFIXES)
+    """The scenarios of the project, by name."""
+    return sorted(path for path in SCENARIOS.glob("*") if path.suffix in SUFFIXES)
 
 
 def find_scenario(name_or_file: str) -> LoadedScenario:
@@ -42,8 +44,8 @@ def _scenario_path(name_or_file: str) -> Path:
     names = {path.stem: path for path in scenario_files()}
     if name_or_file in names:
         return names[name_or_file]
-    nearest = difflib.get_close_matches(name_or_file, names, n=1)
-    hint = f"did you mean {nearest[0]!r}?" if nearest else f"there are {', '.join(names)}"
+    nearest = difflib.get_close_matches(name_or_file, names, n=1, cutoff=NEAR_RATIO)
+    hint = f"did you mean {nearest[0]!r}?" if nearest else f"there are {', '.join(names) or 'none'}"
     raise DeskError(f"no scenario is called {name_or_file!r}; {hint}")
 
 

@@ -1,6 +1,7 @@
 """One client's connection: its two sockets and the two links between them."""
 
 import asyncio
+import socket
 from collections.abc import Callable, Iterable, Mapping
 
 from lab.toxiproxy.addresses import split_address
@@ -13,7 +14,7 @@ DIAL_TIMEOUT_S = 10.0
 
 
 class Connection:
-    """Dials upstream when the client is there; starts when upstream is there too; is over when both are gone."""
+    """Dials upstream once the client is there; starts when upstream is there too; is over when both are gone."""
 
     def __init__(
         self,
@@ -27,7 +28,8 @@ class Connection:
         self._draws = draws
         self._on_over = on_over
         self._links: dict[Direction, Link] = {}
-        self._dialling: asyncio.Task[None] | None = None
+        self._setting_up: asyncio.Task[None] | None = None
+        self._aborted = False
         self._open_count = 0
         self.client = Endpoint(self._client_open, self._client_lost)
         self.upstream = Endpoint(self._upstream_open, self._upstream_lost)
@@ -44,10 +46,16 @@ class Connection:
         """The link of a direction, once the connection has started."""
         return (self._links[direction],) if direction in self._links else ()
 
+    def open(self, accepted: socket.socket) -> None:
+        """Takes over the client's socket."""
+        self._setting_up = asyncio.get_running_loop().create_task(self._set_up(accepted))
+
     def abort(self) -> None:
         """Closes both sockets at once; what the toxics hold is dropped."""
-        if self._dialling is not None:
-            self._dialling.cancel()
+        self._aborted = True
+        # Before the client's transport is there, a cancelled task would leave its socket to nobody.
+        if self._setting_up is not None and self._open_count > 0:
+            self._setting_up.cancel()
         for link in self._links.values():
             link.abandon()
         self.client.abort()
@@ -56,11 +64,15 @@ class Connection:
     def _client_open(self) -> None:
         self._open_count += 1
         self.client.hold(self)
-        self._dialling = asyncio.get_running_loop().create_task(self._dial())
+        if self._aborted:
+            self.client.abort()
 
-    async def _dial(self) -> None:
+    async def _set_up(self, accepted: socket.socket) -> None:
         # The name is looked up here too, so that a slow resolver cannot hold other clients up.
         try:
+            await asyncio.get_running_loop().connect_accepted_socket(lambda: self.client, accepted)
+            if self._aborted:
+                return
             host, port = split_address(self._upstream_address)
             async with asyncio.timeout(DIAL_TIMEOUT_S):
                 await asyncio.get_running_loop().create_connection(lambda: self.upstream, host or "localhost", port)
@@ -69,7 +81,7 @@ class Connection:
 
     def _upstream_open(self) -> None:
         self._open_count += 1
-        if self._open_count == 1:
+        if self._aborted or self._open_count == 1:
             self.upstream.abort()
             return
         self.client.source, self.upstream.source = self.upstream, self.client

@@ -1,9 +1,10 @@
 """A proxy: where it listens, where it leads, its toxics and its open connections."""
 
-import asyncio
+import socket
 from typing import Any
 
 from lab.toxiproxy import addresses
+from lab.toxiproxy.acceptor import Acceptor
 from lab.toxiproxy.addresses import AddressError
 from lab.toxiproxy.connection import Connection
 from lab.toxiproxy.draws import ConnectionDraws
@@ -20,7 +21,7 @@ class Proxy:
         self.listen = listen
         self.upstream = upstream
         self._seed = seed
-        self._server: asyncio.Server | None = None
+        self._acceptor: Acceptor | None = None
         self._chains: dict[Direction, list[PlacedToxic]] = {direction: [] for direction in Direction}
         self._connections: set[Connection] = set()
         self._accepted_count = 0
@@ -30,7 +31,7 @@ class Proxy:
     @property
     def enabled(self) -> bool:
         """Whether it listens."""
-        return self._server is not None
+        return self._acceptor is not None
 
     @property
     def toxics(self) -> list[PlacedToxic]:
@@ -43,21 +44,20 @@ class Proxy:
         Raises:
             ApiError: it cannot.
         """
-        if self._server is None:
+        if self._acceptor is None:
             try:
                 listening = await addresses.listen(self.listen)
             except AddressError as error:
                 raise cannot_listen(str(error)) from None
             self.listen = addresses.listening_address(listening)
-            self._server = await asyncio.get_running_loop().create_server(
-                self._accept, sock=listening, backlog=addresses.BACKLOG
-            )
+            self._acceptor = Acceptor(listening, self._accept)
+            self._acceptor.start()
 
     def stop(self) -> None:
         """Listens no more and closes every connection."""
-        if self._server is not None:
-            self._server.close()
-            self._server = None
+        if self._acceptor is not None:
+            self._acceptor.stop()
+            self._acceptor = None
         for connection in list(self._connections):
             connection.abort()
 
@@ -168,12 +168,12 @@ class Proxy:
             "toxics": {toxic.name: toxic.touched_count for toxic in self.toxics},
         }
 
-    def _accept(self) -> asyncio.BaseProtocol:
+    def _accept(self, accepted: socket.socket) -> None:
         self._accepted_count += 1
         draws = ConnectionDraws(self._seed, self.name, self._accepted_count)
         connection = Connection(self.upstream, self._chains, draws, self._over)
         self._connections.add(connection)
-        return connection.client
+        connection.open(accepted)
 
     def _over(self, connection: Connection) -> None:
         self._connections.discard(connection)

@@ -404,6 +404,13 @@ def test_data_passes_both_ways_unchanged(link: Proxied) -> None:
         assert pool.submit(received, client, len(down)).result() == down
 
 
+def test_data_sent_before_the_upstream_is_there_waits_for_it(link: Proxied) -> None:
+    for number in range(50):
+        client = link.dial()
+        client.sendall(bytes([number]))
+        assert link.accept().recv(1) == bytes([number])
+
+
 @pytest.mark.parametrize("half", [True, False], ids=["half-close", "close"])
 def test_the_end_of_the_stream_on_one_side_closes_the_other_whole(link: Proxied, half: bool) -> None:
     client, served = link.connect()
@@ -434,6 +441,19 @@ def test_disabling_closes_every_connection_and_refuses_new_ones_until_enabled(li
     client, served = link.connect()
     client.sendall(b"x")
     assert served.recv(1) == b"x"
+
+
+def test_clients_that_arrive_while_a_proxy_is_disabled_are_all_let_go(link: Proxied) -> None:
+    for _ in range(30):
+        clients = [link.dial() for _ in range(4)]
+        link.request("PATCH", link.path, enabled=False)
+        for client in clients:
+            try:
+                assert client.recv(1) == b""
+            except ConnectionResetError:
+                # It was still waiting to be accepted.
+                continue
+        link.request("PATCH", link.path, enabled=True)
 
 
 def test_deleting_a_proxy_or_moving_its_upstream_closes_its_connections(link: Proxied) -> None:

@@ -126,12 +126,15 @@ class Proxied:
     def connect(self) -> tuple[socket.socket, socket.socket]:
         """A connection through the proxy: the client's socket, and the upstream's."""
         client = self.dial()
-        served, _ = self._listener.accept()
-        return client, self._kept(served)
+        return client, self.accept()
 
     def dial(self) -> socket.socket:
         """The client's socket alone."""
         return self._kept(socket.create_connection(self.address, timeout=SOCKET_TIMEOUT_S))
+
+    def accept(self) -> socket.socket:
+        """The upstream's socket of the next connection."""
+        return self._kept(self._listener.accept()[0])
 
     def close_listener(self) -> None:
         """The upstream is refused from now on."""

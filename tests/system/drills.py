@@ -121,7 +121,7 @@ def stack_processes(run_dir: Path) -> list[psutil.Process]:
 
 def is_inject(event: dict[str, Any]) -> bool:
     """Whether a fault was injected."""
-    return event["event"] == "fault" and event["action"] == "inject" and event["ok"]
+    return bool(event["event"] == "fault" and event["action"] == "inject" and event["ok"])
 
 
 def interrupt(run: Run, number: signal.Signals) -> None:

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 from lab.contract.fault_spec import AnyToxic
 from lab.drill.faults.toxic import toxic_attributes
 
-CASES = [
+CASES: list[tuple[dict[str, Any], dict[str, int]]] = [
     ({"kind": "latency", "latency": "800ms", "jitter": "1.5s"}, {"latency": 800, "jitter": 1500}),
     ({"kind": "bandwidth", "rate_kb_per_s": 50}, {"rate": 50}),
     ({"kind": "slow_close", "delay": "2s"}, {"delay": 2000}),
