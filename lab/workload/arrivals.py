@@ -1,29 +1,39 @@
 """Due times, in seconds after the schedule's start, for each kind of arrivals that needs no file."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lab.contract.workload_spec import ConstantArrivals, OnOffArrivals, PoissonArrivals, Stage, StagedArrivals
+from lab.contract.workload_spec import ConstantArrivals, OnOffArrivals, PoissonArrivals, StagedArrivals
+from lab.workload.errors import WorkloadError
+from lab.workload.rates import Stretch, stages_in_a_row, table_of, turn
 
 Times = NDArray[np.float64]
-# Beyond this many requests a schedule is a mistake in its rate.
+# Beyond this many requests a schedule is a mistake in its rate; beyond as many bursts, in their length.
 MAX_REQUESTS = 1_000_000
+MAX_TURNS = 1_000_000
 
 
 def constant_times(arrivals: ConstantArrivals, duration_s: float) -> Times:
     """One every 1/rate, the first at 0."""
     if arrivals.rate <= 0:
         return np.empty(0)
+    return evenly_spaced(duration_s * arrivals.rate) / arrivals.rate
+
+
+def evenly_spaced(length: float) -> Times:
+    """0, 1, 2, ... below `length`."""
     # A hair is taken off so that a duration that is a whole number of gaps does not give one request more.
-    count = math.ceil(duration_s * arrivals.rate - 1e-9)
-    return np.arange(min(count, MAX_REQUESTS + 1)) / arrivals.rate
+    return np.arange(min(math.ceil(length - 1e-9), MAX_REQUESTS + 1), dtype=np.float64)
 
 
 def poisson_times(arrivals: PoissonArrivals, duration_s: float, generator: np.random.Generator) -> Times:
     """A homogeneous Poisson process on [0, duration)."""
-    return unit_poisson_times(arrivals.rate * duration_s, generator) / max(arrivals.rate, 1e-300)
+    if arrivals.rate <= 0:
+        return np.empty(0)
+    return unit_poisson_times(arrivals.rate * duration_s, generator) / arrivals.rate
 
 
 def unit_poisson_times(length: float, generator: np.random.Generator) -> Times:
@@ -38,52 +48,57 @@ def staged_times(arrivals: StagedArrivals, generator: np.random.Generator) -> Ti
     By inversion: with R(t) the expected count up to t, a process of rate 1 on [0, R(end)) mapped through the
     inverse of R is Poisson with that rate (Cinlar 1975); evenly spaced points give the same counts without chance.
     """
-    total = sum(_expected(stage) for stage in arrivals.stages)
-    if arrivals.process == "poisson":
-        counts = unit_poisson_times(total, generator)
-    else:
-        counts = np.arange(min(math.ceil(total - 1e-9), MAX_REQUESTS + 1), dtype=np.float64)
-    return _inverted(arrivals.stages, counts)
+    stretches = stages_in_a_row(arrivals.stages)
+    total = _reached(stretches)[-1]
+    counts = evenly_spaced(total) if arrivals.process == "constant" else unit_poisson_times(total, generator)
+    return _inverted(stretches, counts)
 
 
 def on_off_times(arrivals: OnOffArrivals, duration_s: float, generator: np.random.Generator) -> Times:
-    """Poisson at two rates by turns, on first; every turn is exponentially long with its mean."""
-    stages: list[Stage] = []
-    at, on = 0.0, True
-    while at < duration_s:
-        lasts = float(generator.exponential(arrivals.mean_on if on else arrivals.mean_off))
-        rate = arrivals.on_rate if on else arrivals.off_rate
-        lasts = min(lasts, duration_s - at)
-        stages.append(Stage.model_construct(lasts=lasts, start_rate=rate, end_rate=rate))
-        at, on = at + lasts, not on
-        if len(stages) > MAX_REQUESTS:
-            break
-    total = sum(_expected(stage) for stage in stages)
-    return _inverted(tuple(stages), unit_poisson_times(total, generator))
+    """Poisson at two rates by turns, on first; every turn is exponentially long with its mean.
+
+    Raises:
+        WorkloadError: the turns are so short that far too many fall into the duration.
+    """
+    turns = _drawn_turns(arrivals, duration_s, generator)
+    return _inverted(turns, unit_poisson_times(_reached(turns)[-1], generator))
 
 
-def _expected(stage: Stage) -> float:
-    """Expected count of a stage: the area under its rate."""
-    return stage.lasts * (stage.start_rate + stage.end_rate) / 2
+def _drawn_turns(arrivals: OnOffArrivals, duration_s: float, generator: np.random.Generator) -> list[Stretch]:
+    turns: list[Stretch] = []
+    begin_s = 0.0
+    for number in range(MAX_TURNS):
+        mean_s, rate = (arrivals.mean_off, arrivals.off_rate) if number % 2 else (arrivals.mean_on, arrivals.on_rate)
+        end_s = min(begin_s + float(generator.exponential(mean_s)), duration_s)
+        if end_s > begin_s:
+            turns.append(turn(begin_s, end_s, rate))
+        if end_s == duration_s:
+            return turns
+        begin_s = end_s
+    raise WorkloadError(f"more than {MAX_TURNS:,} bursts fall into this workload; lengthen mean_on or mean_off")
 
 
-def _inverted(stages: tuple[Stage, ...], counts: Times) -> Times:
-    """The times at which the expected count reaches each of `counts`, which ascend."""
-    times = np.empty_like(counts)
-    begin_s, begin_count = 0.0, 0.0
-    for stage in stages:
-        end_count = begin_count + _expected(stage)
-        inside = (counts >= begin_count) & (counts < end_count)
-        times[inside] = begin_s + _time_in_stage(stage, counts[inside] - begin_count)
-        begin_s, begin_count = begin_s + stage.lasts, end_count
+def _reached(stretches: Sequence[Stretch]) -> Times:
+    """The expected count at the begin of each stretch, and at the end of the last."""
+    return np.cumsum([0.0, *(stretch.expected_count for stretch in stretches)])
+
+
+def _inverted(stretches: Sequence[Stretch], counts: Times) -> Times:
+    """The times at which the expected count reaches each of `counts`."""
+    if not len(counts):
+        return counts
+    reached = _reached(stretches)
+    # Where the rate is 0 the count stands still, and the last stretch that begins with it is the one that goes on.
+    index = np.minimum(np.searchsorted(reached, counts, side="right") - 1, len(stretches) - 1)
+    begin, end, begin_rate, end_rate = table_of(stretches)[index].T
+    slope = (end_rate - begin_rate) / (end - begin)
+    times: Times = np.minimum(begin + _time_until(counts - reached[index], begin_rate, slope), end)
     return times
 
 
-def _time_in_stage(stage: Stage, counts: Times) -> Times:
-    """Solves a*t + b*t*t/2 = count for t (a first rate, b slope), without cancellation for small slopes."""
-    a, b = stage.start_rate, (stage.end_rate - stage.start_rate) / stage.lasts
-    root = np.sqrt(np.maximum(a * a + 2 * b * counts, 0.0))
-    denominator = a + root
+def _time_until(counts: Times, rate: Times, slope: Times) -> Times:
+    """Solves rate * t + slope * t * t / 2 = count for t, without cancellation for small slopes."""
+    denominator = rate + np.sqrt(np.maximum(rate * rate + 2 * slope * counts, 0.0))
     return np.divide(2 * counts, denominator, out=np.zeros_like(counts), where=denominator > 0)
 
 

@@ -1,6 +1,7 @@
 """What each request asks for: class, tokens, service time, deadline; each drawn from a stream of its own."""
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,11 +31,6 @@ def class_indices(classes: list[JobClass], count: int, generator: np.random.Gene
     return picked
 
 
-def draw_tokens(tokens: Tokens, count: int, generator: np.random.Generator) -> Counts:
-    """Token counts; one uniform draw per request, so that a change of the law does not shift other requests' draws."""
-    return tokens_at(tokens, generator.random(count))
-
-
 def tokens_at(tokens: Tokens, quantiles: Seconds) -> Counts:
     """The distribution's values at `quantiles` (0 to 1), whole and at least 1.
 
@@ -58,8 +54,6 @@ def standard_normal_quantiles(quantiles: Seconds) -> Seconds:
 
     numpy has no inverse normal without SciPy, so the standard library's is used value by value.
     """
-    from statistics import NormalDist  # noqa: PLC0415 - only log-normal tokens need it
-
     inverse = NormalDist().inv_cdf
     clipped = np.clip(quantiles, 1e-12, 1 - 1e-12)
     return np.array([inverse(float(quantile)) for quantile in clipped])
@@ -68,16 +62,21 @@ def standard_normal_quantiles(quantiles: Seconds) -> Seconds:
 def service_times(
     service: Service, tokens_in: Counts, tokens_out: Counts, quantiles: Seconds
 ) -> tuple[Seconds, Seconds]:
-    """(whole service time, the part before the first token) of each request, in seconds."""
+    """(whole service time, the part before the first token) of each request, in seconds.
+
+    From tokens: first_token + per_input_token x tokens in, then per_output_token for each token after the first.
+    `quantiles` (0 to 1) are the draws of a service time that is drawn; `tokens_*` are counts of each request.
+    """
     if isinstance(service, TokenService):
         first: Seconds = service.first_token + service.per_input_token * tokens_in.astype(np.float64)
-        return first + service.per_output_token * tokens_out, first
+        return first + service.per_output_token * (tokens_out - 1), first
     if isinstance(service, ConstantService):
         whole = np.full(len(quantiles), service.time)
     else:
         whole = service.low + quantiles * (service.high - service.low)
-    share = FIRST_TOKEN_SHARE * whole
-    return whole, share if service.first_token is None else np.minimum(service.first_token, whole)
+    if service.first_token is None:
+        return whole, FIRST_TOKEN_SHARE * whole
+    return whole, np.minimum(service.first_token, whole)
 
 
 def deadlines(deadline: float | UniformDeadline, quantiles: Seconds) -> Seconds:

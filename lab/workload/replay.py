@@ -1,18 +1,20 @@
 """Reads recorded arrivals from a CSV: timestamp, tokens in, tokens out. The one file that workload reads."""
 
 import csv
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
 from lab.contract.workload_spec import ReplayArrivals
+from lab.workload.arrivals import MAX_REQUESTS
 from lab.workload.errors import WorkloadError
 
-# Digits of a second's fraction that Python's date-times can hold.
-MAX_FRACTION_DIGITS = 6
+# What a message can carry.
+MAX_TOKENS = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,8 @@ def replay_rows(
 
 def _copies(count: int, rate_scale: float, generator: np.random.Generator) -> list[int]:
     """How often each request is played: the whole part of the scale, and one more with its fraction as probability."""
+    if count * rate_scale > 2 * MAX_REQUESTS:
+        raise WorkloadError(f"more than {MAX_REQUESTS:,} requests are due; lower rate_scale or the duration")
     whole, fraction = divmod(rate_scale, 1)
     more: list[int] = (generator.random(count) < fraction).astype(int).tolist()
     return [int(whole) + extra for extra in more]
@@ -71,20 +75,29 @@ def _rows(reader: "csv.DictReader[str]", path: Path, arrivals: ReplayArrivals) -
     for row in reader:
         stamp, tokens_in, tokens_out = (row[column] for column in columns)
         try:
-            # A trace may hold calls without output; a request asks for one token at least.
-            yield ReplayRow(_seconds(stamp), max(1, int(float(tokens_in))), max(1, int(float(tokens_out))))
+            yield ReplayRow(_seconds(stamp), _tokens(tokens_in), _tokens(tokens_out))
         except (TypeError, ValueError, OverflowError):
             raise WorkloadError(
-                f"{path}:{reader.line_num}: {stamp!r}, {tokens_in!r}, {tokens_out!r} "
-                "are not a timestamp and two token counts"
+                f"{path}:{reader.line_num}: {stamp!r}, {tokens_in!r}, {tokens_out!r} are not a timestamp "
+                f"(seconds or an ISO date-time) and two token counts from 0 to {MAX_TOKENS:,}"
             ) from None
 
 
+def _tokens(text: str) -> int:
+    """A token count. A trace may hold calls without output; a request asks for one token at least."""
+    count = float(text)
+    if not 0 <= count <= MAX_TOKENS:
+        raise ValueError(text)
+    return max(1, int(count))
+
+
 def _seconds(stamp: str) -> float:
-    """A timestamp in seconds, from a number of seconds or an ISO date-time with any number of fraction digits."""
+    """A timestamp in seconds; a date-time without a zone is in UTC, so that every machine plays the same gaps."""
     try:
-        return float(stamp)
+        seconds = float(stamp)
     except ValueError:
-        whole, _, fraction = stamp.partition(".")
-        text = f"{whole}.{fraction[:MAX_FRACTION_DIGITS]:0<{MAX_FRACTION_DIGITS}}" if fraction.isdigit() else stamp
-        return datetime.fromisoformat(text).timestamp()
+        at = datetime.fromisoformat(stamp.strip())
+        return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+    if not math.isfinite(seconds):
+        raise ValueError(stamp)
+    return seconds

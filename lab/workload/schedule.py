@@ -9,6 +9,7 @@ import numpy as np
 from lab.contract.messages import ScheduledRequest
 from lab.contract.workload_spec import (
     ConstantArrivals,
+    JobClass,
     OnOffArrivals,
     PoissonArrivals,
     ReplayArrivals,
@@ -17,11 +18,13 @@ from lab.contract.workload_spec import (
 )
 from lab.workload import arrivals, jobs
 from lab.workload.errors import WorkloadError
-from lab.workload.replay import ReplayRow, replay_rows
+from lab.workload.replay import MAX_TOKENS, ReplayRow, replay_rows
 
 # Each aspect draws from a stream of its own, so that a change of one does not shift the others. Append only.
 ASPECTS = ("arrivals", "class", "input_tokens", "output_tokens", "service", "deadline")
 MICROSECONDS = 6
+# What a message can carry.
+MAX_SECONDS = 86_400
 
 
 def make_schedule(workload: Workload, repeat: int, base_dir: Path) -> tuple[ScheduledRequest, ...]:
@@ -44,14 +47,24 @@ def make_schedule(workload: Workload, repeat: int, base_dir: Path) -> tuple[Sche
 
 def write_schedule(requests: Sequence[ScheduledRequest], path: Path) -> str:
     """Writes one JSON object a line; returns the SHA-256 of the bytes. OSError is the caller's to word."""
-    text = "".join(request.model_dump_json() + "\n" for request in requests)
-    path.write_text(text, encoding="utf-8")
-    return hashlib.sha256(text.encode()).hexdigest()
+    data = _bytes(requests)
+    path.write_bytes(data)
+    return hashlib.sha256(data).hexdigest()
+
+
+def schedule_sha256(requests: Sequence[ScheduledRequest]) -> str:
+    """The SHA-256 that `write_schedule` would return."""
+    return hashlib.sha256(_bytes(requests)).hexdigest()
+
+
+def _bytes(requests: Sequence[ScheduledRequest]) -> bytes:
+    return "".join(request.model_dump_json() + "\n" for request in requests).encode()
 
 
 def _times(
     workload: Workload, base_dir: Path, generator: np.random.Generator
 ) -> tuple[arrivals.Times, list[ReplayRow] | None]:
+    """Due times in order and, of a replay, the recorded rows behind them."""
     declared, duration_s = workload.arrivals, workload.duration
     match declared:
         case ConstantArrivals():
@@ -70,33 +83,55 @@ def _times(
 def _requests(
     workload: Workload, times: arrivals.Times, rows: list[ReplayRow] | None, generators: dict[str, np.random.Generator]
 ) -> tuple[ScheduledRequest, ...]:
-    names, classes = list(workload.classes), list(workload.classes.values())
     count = len(times)
-    picked = jobs.class_indices(classes, count, generators["class"])
+    picked = jobs.class_indices(list(workload.classes.values()), count, generators["class"])
     # Drawn for every request whatever its class, so that a class's weight does not shift another's draws.
     quantiles = {aspect: generators[aspect].random(count) for aspect in ASPECTS[2:]}
-    made: list[ScheduledRequest | None] = [None] * count
-    for index, job_class in enumerate(classes):
+    # Rounding must not carry a request past the end.
+    dues = np.minimum(np.round(times, MICROSECONDS), workload.duration - 1e-6)
+    made: dict[int, ScheduledRequest] = {}
+    for index, (name, job_class) in enumerate(workload.classes.items()):
         members = np.flatnonzero(picked == index)
-        at = {aspect: values[members] for aspect, values in quantiles.items()}
-        if rows is None:
-            tokens_in = jobs.tokens_at(job_class.input_tokens, at["input_tokens"])
-            tokens_out = jobs.tokens_at(job_class.output_tokens, at["output_tokens"])
-        else:
-            tokens_in = np.array([rows[member].input_tokens for member in members], dtype=np.int64)
-            tokens_out = np.array([rows[member].output_tokens for member in members], dtype=np.int64)
-        work, first = jobs.service_times(job_class.service, tokens_in, tokens_out, at["service"])
-        deadline = jobs.deadlines(job_class.deadline, at["deadline"])
-        for place, member in enumerate(members):
-            made[member] = ScheduledRequest(
-                request_id=f"r{member + 1:06d}",
-                due_s=round(float(times[member]), MICROSECONDS),
-                job_class=names[index],
-                tenant=job_class.tenant,
-                input_tokens=int(tokens_in[place]),
-                output_tokens=int(tokens_out[place]),
-                work_s=round(float(work[place]), MICROSECONDS),
-                first_token_s=round(float(first[place]), MICROSECONDS),
-                deadline_s=round(float(deadline[place]), MICROSECONDS),
+        drawn = {aspect: values[members] for aspect, values in quantiles.items()}
+        recorded = None if rows is None else [rows[member] for member in members]
+        for member, asked in zip(members.tolist(), _asked(name, job_class, drawn, recorded), strict=True):
+            made[member] = ScheduledRequest.model_validate(
+                {
+                    "request_id": f"r{member + 1:06d}",
+                    "due_s": round(float(dues[member]), MICROSECONDS),
+                    "job_class": name,
+                    "tenant": job_class.tenant,
+                    **asked,
+                }
             )
-    return tuple(request for request in made if request is not None)
+    return tuple(made[member] for member in range(count))
+
+
+def _asked(
+    name: str, job_class: JobClass, drawn: dict[str, jobs.Seconds], recorded: list[ReplayRow] | None
+) -> list[dict[str, float]]:
+    """What each request of one class asks for."""
+    if recorded is None:
+        tokens_in = jobs.tokens_at(job_class.input_tokens, drawn["input_tokens"])
+        tokens_out = jobs.tokens_at(job_class.output_tokens, drawn["output_tokens"])
+    else:
+        tokens_in = np.array([row.input_tokens for row in recorded], dtype=np.int64)
+        tokens_out = np.array([row.output_tokens for row in recorded], dtype=np.int64)
+    work, first = jobs.service_times(job_class.service, tokens_in, tokens_out, drawn["service"])
+    columns = {
+        "input_tokens": tokens_in,
+        "output_tokens": tokens_out,
+        "work_s": work.round(MICROSECONDS),
+        "first_token_s": first.round(MICROSECONDS),
+        "deadline_s": jobs.deadlines(job_class.deadline, drawn["deadline"]).round(MICROSECONDS),
+    }
+    for column, values in columns.items():
+        _check_size(name, column, float(values.max(initial=0)))
+    rows = zip(*(values.tolist() for values in columns.values()), strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in rows]
+
+
+def _check_size(name: str, column: str, largest: float) -> None:
+    most = MAX_TOKENS if column.endswith("tokens") else MAX_SECONDS
+    if largest > most:
+        raise WorkloadError(f"class {name}: a request with {column} {largest:,.10g} is due; it can be at most {most:,}")

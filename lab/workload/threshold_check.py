@@ -1,124 +1,165 @@
-"""Whether each policy's own threshold can meet the SLO, phase by phase, with the arithmetic as a sentence.
+"""Whether each policy's own threshold can meet the SLO, and the arithmetic as a sentence. All waits are of fluid."""
 
-All waits are of a fluid queue: work flows in at the arrival rate and out at slots over mean service time.
-"""
-
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lab.contract.messages import ScheduledRequest
 from lab.contract.policy_spec import NoPolicy, PolicySpec, QueueAgePolicy, QueueDepthPolicy, UtilizationPolicy
 from lab.contract.scenario import Scenario
-from lab.workload.capacity import PhaseLoad, phase_loads
+from lab.workload.conditions import conditions_of
+from lab.workload.fluid import Instant, Unshed, admit_all
 
 # An age limit is sound up to this load; above it, it must shrink (DRILLS, drill 3).
 SOUND_LOAD_RATIO = 1.5
+# What a load may be off the declared one by the shape of its distribution alone.
+LOAD_TOLERANCE = 1.02
 AGE_SHARES = (0.60, 0.70)
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyForecast:
-    """What arithmetic says of one policy: its longest wait, and whether the SLO can hold with it."""
+    """What arithmetic says of one policy: its longest wait, with the endpoint's part, and whether the SLO can hold."""
 
     letter: str
     peak_wait_s: float
+    peak_measure_s: float
     can_meet_slo: bool
     sentence: str
 
 
-def forecast(scenario: Scenario) -> tuple[PolicyForecast, ...]:
-    """A forecast per declared policy, from its worst phase."""
-    loads = phase_loads(scenario)
-    return tuple(_forecast(letter, policy, loads, scenario) for letter, policy in scenario.policies.items())
+@dataclass(frozen=True, slots=True)
+class AgeLimit:
+    """The bounds of an age limit by the rule, and how they come about."""
+
+    lowest_s: float
+    highest_s: float
+    sentence: str
 
 
-def _forecast(letter: str, policy: PolicySpec, loads: tuple[PhaseLoad, ...], scenario: Scenario) -> PolicyForecast:
-    worst = max(loads, key=lambda load: load.load_ratio)
-    wait, how = _peak_wait(policy, worst, loads)
-    endpoint = worst.p95_first_token_s if scenario.slo.measure == "ttft" else worst.p95_service_s
-    total = wait + endpoint
-    meets = total <= scenario.slo.within
-    verdict = "can meet" if meets else "cannot meet"
-    sentence = (
-        f"{letter} {policy.kind}: {how}; with the endpoint's p95 of {endpoint:.2f} s that makes {total:.1f} s, "
-        f"which {verdict} the SLO of {scenario.slo.within:g} s"
+@dataclass(frozen=True, slots=True)
+class _Wait:
+    seconds: float
+    how: str
+
+
+def forecast(scenario: Scenario, requests: Sequence[ScheduledRequest] = ()) -> tuple[PolicyForecast, ...]:
+    """A forecast per declared policy, for the SLO's phases; none of a replay without `requests`, its schedule."""
+    unshed = admit_all(scenario, requests)
+    if unshed is None:
+        return ()
+    endpoint_s = _worst_endpoint_s(scenario, requests)
+    return tuple(
+        _forecast(letter, policy, scenario, unshed, endpoint_s) for letter, policy in scenario.policies.items()
     )
-    return PolicyForecast(letter, wait, meets, sentence)
 
 
-def _peak_wait(policy: PolicySpec, worst: PhaseLoad, loads: tuple[PhaseLoad, ...]) -> tuple[float, str]:
-    """The longest wait and how it comes about."""
-    unbounded = unshed_peak_wait(loads)
-    overloaded = worst.load_ratio > 1
+def _worst_endpoint_s(scenario: Scenario, requests: Sequence[ScheduledRequest]) -> float:
+    """The endpoint's part in the SLO at its largest in the SLO's phases."""
+    windows = [window for phase, window in scenario.phase_windows().items() if phase in scenario.slo.phases]
+    return max(
+        (
+            condition.measure_s(scenario.slo)
+            for condition in conditions_of(scenario, requests)
+            if any(condition.begin_s < end_s and condition.end_s > begin_s for begin_s, end_s in windows)
+        ),
+        default=0.0,
+    )
+
+
+def _forecast(letter: str, policy: PolicySpec, scenario: Scenario, unshed: Unshed, endpoint_s: float) -> PolicyForecast:
+    peaks = [peak for phase, peak in unshed.peaks.items() if phase in scenario.slo.phases]
+    unshed_s = max((peak.wait_s for peak in peaks), default=0.0)
     if isinstance(policy, NoPolicy) or policy.mode != "enforce":
-        return unbounded, f"nothing is shed, so the wait peaks near {unbounded:.1f} s"
-    if not overloaded:
-        return 0.0, f"the load stays at {worst.load_ratio:.0%} of the slots, so no queue builds up for long"
-    if isinstance(policy, QueueAgePolicy):
-        wait = min(unbounded, policy.max_age * worst.arrival_rate_per_s / worst.service_rate_per_s)
-        return wait, (
-            f"until the head is {policy.max_age:g} s old all is admitted, so the queue holds "
-            f"{policy.max_age * worst.arrival_rate_per_s:.0f} jobs and the wait peaks near {wait:.1f} s"
-        )
-    if isinstance(policy, QueueDepthPolicy):
-        wait = min(unbounded, (policy.max_depth + 1) / worst.service_rate_per_s)
-        return wait, f"{policy.max_depth + 1} jobs at {worst.service_rate_per_s:.2f}/s are a wait of {wait:.1f} s"
-    return 0.0, _utilization_sentence(policy, worst)
+        wait = _Wait(unshed_s, f"nothing is shed, so the wait peaks near {_seconds(unshed_s)}")
+        total_s = max((peak.measure_s for peak in peaks), default=endpoint_s)
+    else:
+        wait = _capped(_bounded_wait(policy, unshed.worst), unshed_s)
+        total_s = wait.seconds + endpoint_s
+    meets = total_s <= scenario.slo.within
+    sentence = f"{letter} {policy.kind}: {wait.how}; {_against_slo(scenario, endpoint_s, total_s)}"
+    return PolicyForecast(letter, wait.seconds, total_s, meets, sentence)
 
 
-def _utilization_sentence(policy: UtilizationPolicy, worst: PhaseLoad) -> str:
+def _against_slo(scenario: Scenario, endpoint_s: float, total_s: float) -> str:
+    slo = scenario.slo
+    if math.isinf(endpoint_s):
+        return f"too few jobs are answered at all, which cannot meet the SLO of {slo.within:g} s"
     return (
-        f"slots are kept {policy.max_utilization:.0%} busy, so no queue builds up, and at least "
-        f"{max(0.0, 1 - policy.max_utilization / worst.load_ratio):.0%} is shed where "
-        f"{worst.unavoidable_shed_ratio:.0%} would do"
+        f"with the endpoint's p{slo.percentile:g} of {_seconds(endpoint_s)} that makes {_seconds(total_s)}, "
+        f"which {'can' if total_s <= slo.within else 'cannot'} meet the SLO of {slo.within:g} s"
     )
 
 
-def unshed_peak_wait(loads: tuple[PhaseLoad, ...]) -> float:
-    """The longest wait if everything is admitted, first in first out.
-
-    A job due at t waits until the work before it is done, at the service rate of the time it is served in: walked
-    phase by phase, with the count in the queue as fluid.
-    """
-    queue, peak = 0.0, 0.0
-    for number, load in enumerate(loads):
-        steps = 200
-        step_s = (load.end_s - load.begin_s) / steps
-        for step in range(steps):
-            queue = max(0.0, queue + (load.arrival_rate_per_s - load.service_rate_per_s) * step_s)
-            peak = max(peak, _time_to_serve(queue, load.end_s - load.begin_s - (step + 1) * step_s, loads[number:]))
-    return peak
-
-
-def _time_to_serve(queue: float, left_in_phase_s: float, loads: tuple[PhaseLoad, ...]) -> float:
-    """How long the queue takes, at this phase's service rate for what is left of it, then at the following ones'."""
-    waited = 0.0
-    for number, load in enumerate(loads):
-        length_s = left_in_phase_s if number == 0 else load.end_s - load.begin_s
-        last = number == len(loads) - 1
-        if last or queue <= load.service_rate_per_s * length_s:
-            return waited + queue / load.service_rate_per_s
-        queue -= load.service_rate_per_s * length_s
-        waited += length_s
-    return waited
+def _bounded_wait(policy: PolicySpec, worst: Instant) -> _Wait:
+    """The longest wait that a policy's threshold lets come about at the heaviest load."""
+    served = worst.condition.service_rate_per_s
+    if worst.load_ratio <= 1:
+        return _Wait(0.0, f"the load stays at {worst.load_ratio:.0%} of the slots, so no queue builds up for long")
+    if isinstance(policy, UtilizationPolicy):
+        return _Wait(0.0, _utilization_sentence(policy, worst))
+    if served == 0:
+        return _Wait(math.inf, "nothing is served while the model cannot be reached, so what is queued waits that long")
+    if isinstance(policy, QueueAgePolicy):
+        return _age_wait(policy, worst)
+    if isinstance(policy, QueueDepthPolicy):
+        wait_s = (policy.max_depth + 1) / served
+        return _Wait(wait_s, f"{policy.max_depth + 1} jobs at {served:.2f}/s are a wait of {_seconds(wait_s)}")
+    return _Wait(math.inf, "nothing bounds the wait")
 
 
-def derived_age_limits(scenario: Scenario) -> tuple[float, float, str]:
-    """(lowest, highest, arithmetic) of the age limit that the threshold rule gives, in seconds.
+def _age_wait(policy: QueueAgePolicy, worst: Instant) -> _Wait:
+    rate, served = worst.arrival_rate_per_s, worst.condition.service_rate_per_s
+    wait_s = policy.max_age * rate / served
+    return _Wait(
+        wait_s,
+        f"until the head is {policy.max_age:g} s old all is admitted, so the queue holds {policy.max_age:g} s x "
+        f"{rate:.2f}/s = {policy.max_age * rate:.0f} jobs, which at {served:.2f}/s wait up to {_seconds(wait_s)}",
+    )
 
-    Slack is the SLO less the endpoint's p95 in the worst phase; 60 to 70 % of it; above 1.5 x capacity no more than
+
+def _utilization_sentence(policy: UtilizationPolicy, worst: Instant) -> str:
+    return (
+        f"slots are kept {policy.max_utilization:.0%} busy, so no queue stands, and at least "
+        f"{1 - policy.max_utilization / worst.load_ratio:.0%} is shed where {1 - 1 / worst.load_ratio:.0%} would do"
+    )
+
+
+def _capped(wait: _Wait, unshed_s: float) -> _Wait:
+    """No policy makes a job wait longer than admitting all would."""
+    if wait.seconds <= unshed_s:
+        return wait
+    return _Wait(unshed_s, f"{wait.how}, though with nothing shed none waits longer than {_seconds(unshed_s)}")
+
+
+def derived_age_limit(scenario: Scenario, requests: Sequence[ScheduledRequest] = ()) -> AgeLimit | None:
+    """The age limit that the threshold rule gives; None of a replay without `requests`, its schedule.
+
+    Slack is the SLO less the endpoint's part at its largest; 60 to 70 % of it; above 1.5 x capacity no more than
     slack x capacity / arrival rate (DRILLS, drill 3).
     """
-    worst = max(phase_loads(scenario), key=lambda load: load.load_ratio)
-    endpoint = worst.p95_first_token_s if scenario.slo.measure == "ttft" else worst.p95_service_s
-    slack = max(0.0, scenario.slo.within - endpoint)
-    low, high = (share * slack for share in AGE_SHARES)
+    unshed = admit_all(scenario, requests)
+    if unshed is None:
+        return None
+    within, endpoint_s = scenario.slo.within, _worst_endpoint_s(scenario, requests)
+    if endpoint_s >= within:
+        return AgeLimit(0.0, 0.0, f"none holds, for the endpoint alone takes {_seconds(endpoint_s)} of {within:g} s")
+    slack_s = within - endpoint_s
+    low_s, high_s = (share * slack_s for share in AGE_SHARES)
     words = (
-        f"slack {scenario.slo.within:g} s - {endpoint:.2f} s = {slack:.2f} s, "
-        f"of which 60 to 70 % are {low:.2f} to {high:.2f} s"
+        f"slack {within:g} s - {endpoint_s:.2f} s = {slack_s:.2f} s, of which 60 to 70 % are "
+        f"{low_s:.2f} to {high_s:.2f} s"
     )
-    if worst.load_ratio > SOUND_LOAD_RATIO * 1.02:
-        cap = slack / worst.load_ratio
-        low, high = min(low, cap), min(high, cap)
-        words += (
-            f"; at {worst.load_ratio:.1f} x capacity no more than {slack:.2f} s / {worst.load_ratio:.1f} = {cap:.2f} s"
-        )
-    return low, high, words
+    load = unshed.worst.load_ratio
+    if load > SOUND_LOAD_RATIO * LOAD_TOLERANCE:
+        cap_s = slack_s / load
+        low_s, high_s = min(low_s, cap_s), min(high_s, cap_s)
+        words += f"; at {load:.1f} x capacity no more than {slack_s:.2f} s / {load:.1f} = {cap_s:.2f} s"
+    return AgeLimit(low_s, high_s, words)
+
+
+def _seconds(seconds: float) -> str:
+    """A time as a sentence gives it."""
+    if math.isinf(seconds):
+        return "for ever"
+    return f"{seconds:.2f} s" if seconds < 1 else f"{seconds:.1f} s"

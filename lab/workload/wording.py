@@ -1,23 +1,73 @@
-"""The capacity check in sentences, for the terminal and the report."""
+"""The capacity check as a whole, and in sentences for the terminal and the report."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lab.contract.messages import ScheduledRequest
 from lab.contract.scenario import Scenario
-from lab.workload.capacity import PhaseLoad, phase_loads
-from lab.workload.threshold_check import derived_age_limits, forecast
+from lab.workload.capacity import ClassLoad, PhaseLoad, phase_loads
+from lab.workload.threshold_check import AgeLimit, PolicyForecast, derived_age_limit, forecast
+
+UNKNOWN = "a recording's rate and sizes are not declared, so nothing can be said before its file is read"
+
+# Less than this rounds to 0 %.
+LEAST_SHOWN = 0.005
 
 
-def capacity_lines(scenario: Scenario) -> list[str]:
-    """One sentence per phase, one per policy, and the age limit that the rule would give."""
+@dataclass(frozen=True, slots=True)
+class CapacityCheck:
+    """What arithmetic says of a scenario before it is run. Empty for a replay whose schedule was not given."""
+
+    phases: tuple[PhaseLoad, ...]
+    policies: tuple[PolicyForecast, ...]
+    age_limit: AgeLimit | None
+
+
+def check_capacity(scenario: Scenario, requests: Sequence[ScheduledRequest] = ()) -> CapacityCheck:
+    """The check of a scenario as it will be played; a replay is judged by `requests`, its schedule."""
+    return CapacityCheck(
+        phase_loads(scenario, requests), forecast(scenario, requests), derived_age_limit(scenario, requests)
+    )
+
+
+def capacity_lines(scenario: Scenario, requests: Sequence[ScheduledRequest] = ()) -> list[str]:
+    """The lines of a scenario's check."""
+    return lines(check_capacity(scenario, requests))
+
+
+def lines(check: CapacityCheck) -> list[str]:
+    """A sentence per phase, one per class of it where there are several, one per policy, and the age limit's."""
+    if check.age_limit is None:
+        return [UNKNOWN]
     return [
-        *(_phase_line(load) for load in phase_loads(scenario)),
-        *(policy.sentence for policy in forecast(scenario)),
-        f"an age limit by the rule: {derived_age_limits(scenario)[2]}",
+        *(line for load in check.phases for line in _phase_lines(load)),
+        *(policy.sentence for policy in check.policies),
+        f"an age limit by the rule: {check.age_limit.sentence}",
     ]
 
 
+def _phase_lines(load: PhaseLoad) -> list[str]:
+    classes = [_class_line(load, each) for each in load.classes] if len(load.classes) > 1 else []
+    return [_phase_line(load), *classes]
+
+
 def _phase_line(load: PhaseLoad) -> str:
-    shed = load.unavoidable_shed_ratio
-    said = f"at least {shed:.0%} of the work must be shed or late" if shed else "all of it can be done"
-    return (
+    work = (
         f"{load.phase}: {load.arrival_rate_per_s:.2f}/s x {load.mean_service_s:.2f} s = "
-        f"{load.offered_slots:.1f} slots of work for {load.slots} slots ({load.load_ratio:.0%}); {said}"
+        f"{load.offered_slots:.1f} slots of work for {load.slots:g} slots"
+    )
+    if load.served_ratio < 1:
+        work += f", of which {load.served_ratio:.0%} can be answered"
+    if load.load_ratio == float("inf"):
+        return f"{work}; all of it must be shed or late"
+    shed = load.unavoidable_shed_ratio
+    said = f"at least {shed:.0%} of the work must be shed or late" if shed >= LEAST_SHOWN else "all of it can be done"
+    return f"{work} ({load.load_ratio:.0%}); {said}"
+
+
+def _class_line(load: PhaseLoad, each: ClassLoad) -> str:
+    share = each.offered_slots / load.offered_slots if load.offered_slots else 0.0
+    return (
+        f"{load.phase}, {each.job_class}: {each.share_ratio:.0%} of the requests at {each.mean_service_s:.2f} s "
+        f"(p95 {each.p95_service_s:.2f} s) are {each.offered_slots:.1f} slots, {share:.0%} of the work"
     )

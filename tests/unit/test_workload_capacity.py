@@ -1,91 +1,81 @@
-"""The capacity check against arithmetic done by hand."""
+"""The load of each phase, against arithmetic done by hand."""
 
 from pathlib import Path
 
 import pytest
 
-from lab.contract.loading import load_scenario, parse_scenario
-from lab.contract.scenario import Scenario
-from lab.workload.capacity import mean_rate, phase_loads
-from lab.workload.threshold_check import derived_age_limits, forecast, unshed_peak_wait
-from lab.workload.wording import capacity_lines
+from lab.contract.loading import load_scenario
+from lab.workload.capacity import phase_loads
+from tests.unit.workload_scenarios import drill_4, fault, played, scenario, slow_by_800_ms
 
 FLAGSHIP = Path(__file__).parents[2] / "scenarios" / "slow_provider.yaml"
 
-REGIME_CHANGE = """
-name: regime_change
-summary: Drill 4's demand, its rate as published.
-slo: {measure: turnaround, within: 30s}
-stack: {workers: 2, slots: 4}
-workload:
-  seed: 1
-  duration: 300s
-  arrivals: {kind: poisson, rate: 6/s}
-  classes:
-    small: {weight: 70, service: {kind: constant, time: 800ms}, deadline: 30s}
-    medium: {weight: 25, service: {kind: constant, time: 4s}, deadline: 30s}
-    large: {weight: 5, service: {kind: constant, time: 12s}, deadline: 30s}
-faults:
-  - {kind: model, at: 120s, for: 180s, slow_factor: 3, classes: [large]}
-policies:
-  A: {kind: none}
-"""
+
+def test_latency_makes_half_a_load_one_and_a_half() -> None:
+    baseline, struck, recovery = phase_loads(slow_by_800_ms())
+    assert [load.offered_slots for load in (baseline, struck, recovery)] == pytest.approx([4, 12, 4])
+    assert [load.load_ratio for load in (baseline, struck, recovery)] == pytest.approx([0.5, 1.5, 0.5])
+    assert [load.unavoidable_shed_ratio for load in (baseline, struck, recovery)] == pytest.approx([0, 1 / 3, 0])
+    assert struck.service_rate_per_s == pytest.approx(8 / 1.2)
+    assert struck.p95_first_token_s == pytest.approx(0.9)
 
 
-@pytest.fixture
-def flagship() -> Scenario:
-    return load_scenario(FLAGSHIP).scenario
-
-
-def test_the_flagship_is_half_loaded_but_for_the_fault_which_makes_it_one_and_a_half(flagship: Scenario) -> None:
-    baseline, fault, recovery = phase_loads(flagship)
-    assert baseline.load_ratio == pytest.approx(0.5, rel=0.02)
-    assert fault.load_ratio == pytest.approx(1.5, rel=0.02)
-    assert recovery.load_ratio == pytest.approx(0.5, rel=0.02)
-    assert fault.unavoidable_shed_ratio == pytest.approx(1 / 3, abs=0.01)
-    assert baseline.unavoidable_shed_ratio == 0
-
-
-def test_without_shedding_the_flagships_wait_peaks_where_the_arithmetic_says(flagship: Scenario) -> None:
-    # Due t into the fault, a job waits t/2; the last served within the 20 s of fault is due at 13.3 s and waits 6.7 s.
-    assert unshed_peak_wait(phase_loads(flagship)) == pytest.approx(20 / 3, abs=0.15)
-
-
-def test_the_flagships_forecasts_agree_with_what_it_expects(flagship: Scenario) -> None:
-    held = {each.letter: each.can_meet_slo for each in forecast(flagship)}
-    assert held == {letter: expected.verdict == "held" for letter, expected in flagship.expect.items()}
-
-
-def test_the_flagships_age_limit_lies_where_the_rule_puts_it(flagship: Scenario) -> None:
-    low, high, words = derived_age_limits(flagship)
-    assert (low, high) == (pytest.approx(1.56, abs=0.01), pytest.approx(1.82, abs=0.01))
-    assert low <= flagship.policies["B"].max_age <= high  # type: ignore[union-attr] # B is a queue_age policy
-    assert "slack 3.5 s - 0.90 s" in words
+def test_the_flagship_with_its_heavy_tail_has_the_same_loads() -> None:
+    loads = phase_loads(load_scenario(FLAGSHIP).scenario)
+    assert [load.load_ratio for load in loads] == pytest.approx([0.5, 1.5, 0.5], rel=0.02)
+    assert loads[0].p95_service_s > 1.8 * loads[0].mean_service_s
 
 
 def test_drill_4_asks_for_thirteen_slots_of_eight_as_published_does_not_say() -> None:
-    before, after = phase_loads(parse_scenario(REGIME_CHANGE, "regime.yaml"))
+    before, after = phase_loads(drill_4())
     assert before.offered_slots == pytest.approx(6 * 2.16)
+    assert before.unavoidable_shed_ratio == pytest.approx(1 - 8 / 12.96)
     assert after.offered_slots == pytest.approx(6 * (0.7 * 0.8 + 0.25 * 4 + 0.05 * 36))
 
 
-def test_at_five_slots_the_stated_rate_would_be_2_4() -> None:
-    scenario = parse_scenario(REGIME_CHANGE.replace("6/s", "2.4/s"), "regime.yaml")
-    assert phase_loads(scenario)[0].offered_slots == pytest.approx(5.18, abs=0.01)
+def test_drill_4s_large_jobs_are_few_and_take_half_of_the_slots() -> None:
+    after = phase_loads(drill_4())[1]
+    large = next(each for each in after.classes if each.job_class == "large")
+    assert large.share_ratio == pytest.approx(0.05)
+    assert [large.mean_service_s, large.p95_service_s] == pytest.approx([36, 36])
+    assert large.offered_slots / after.offered_slots == pytest.approx(1.8 / 3.36)
 
 
-def test_a_ramps_mean_rate_is_that_of_the_stretch_asked_for() -> None:
-    text = REGIME_CHANGE.replace(
-        "{kind: poisson, rate: 6/s}",
-        "{kind: stages, stages: [{lasts: 100s, start_rate: 0/s, end_rate: 20/s}, {lasts: 200s, start_rate: 20/s, end_rate: 20/s}]}",
-    )
-    arrivals = parse_scenario(text, "ramp.yaml").workload.arrivals
-    assert mean_rate(arrivals, 0, 100) == pytest.approx(10)
-    assert mean_rate(arrivals, 50, 100) == pytest.approx(15)
-    assert mean_rate(arrivals, 100, 300) == pytest.approx(20)
+def test_at_five_slots_drill_4s_rate_would_be_2_4() -> None:
+    assert phase_loads(drill_4("2.4/s"))[0].offered_slots == pytest.approx(2.4 * 2.16)
 
 
-def test_every_line_of_the_check_is_a_sentence_with_its_numbers(flagship: Scenario) -> None:
-    lines = capacity_lines(flagship)
-    assert len(lines) == 3 + len(flagship.policies) + 1
-    assert all(any(character.isdigit() for character in line) for line in lines)
+def test_a_link_that_is_down_leaves_no_capacity() -> None:
+    down = phase_loads(scenario(fault("proxy_down")))[1]
+    assert (down.served_ratio, down.service_rate_per_s) == (0, 0)
+    assert down.load_ratio == down.p95_first_token_s == float("inf")
+    assert down.unavoidable_shed_ratio == 1
+
+
+def test_a_worker_that_is_down_takes_its_slots_along() -> None:
+    struck = phase_loads(scenario(fault("process", service="worker", action="kill")))[1]
+    assert [struck.slots, struck.load_ratio] == pytest.approx([4, 1])
+
+
+def test_a_queue_that_is_down_feeds_no_slot() -> None:
+    assert phase_loads(scenario(fault("process", service="redis", action="pause")))[1].slots == 0
+
+
+def test_a_phase_is_the_mean_of_its_parts_and_calm_between_two_faults_counts() -> None:
+    twice = scenario(fault("latency", "10s", "10s", latency="800ms"), fault("latency", "40s", "10s", latency="800ms"))
+    struck = phase_loads(twice)[1]
+    assert (struck.begin_s, struck.end_s) == (10, 50)
+    assert struck.mean_service_s == pytest.approx((20 * 1.2 + 20 * 0.4) / 40)
+
+
+def test_without_arrivals_there_is_no_load_even_where_nothing_could_be_served() -> None:
+    silent = phase_loads(scenario(fault("proxy_down"), arrivals={"kind": "poisson", "rate": "0/s"}))
+    assert [load.load_ratio for load in silent] == [0, 0, 0]
+    assert [load.unavoidable_shed_ratio for load in silent] == [0, 0, 0]
+
+
+def test_a_replays_load_is_that_of_its_schedule_and_unknown_without() -> None:
+    replay = scenario(fault("latency", latency="800ms"), arrivals={"kind": "replay", "file": "trace.csv"})
+    assert phase_loads(replay) == ()
+    baseline, struck, recovery = phase_loads(replay, played(*((n / 10, 0.4) for n in range(600))))
+    assert [load.offered_slots for load in (baseline, struck, recovery)] == pytest.approx([4, 12, 4])
