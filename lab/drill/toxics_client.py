@@ -27,6 +27,7 @@ from toxiproxy.exceptions import InvalidToxic, NotFound, ProxyExists
 Result = TypeVar("Result")
 _NAME = re.compile(r"^[A-Za-z0-9_-]{1,64}$")
 _ERROR_STATUS = 400
+TOXICITY_TOLERANCE = 1e-6
 # The statuses that the library turns into exceptions of its own.
 _LIBRARY_STATUSES = (400, 404, 409)
 
@@ -62,6 +63,13 @@ class ToxicState:
     toxicity: float
     attributes: dict[str, int]
 
+    def is_told_by(self, told: "ToxicState") -> bool:
+        """Whether what the server tells is this toxic; attributes left out are the server's to fill."""
+        same = (told.name, told.type, told.stream) == (self.name, self.type, self.stream)
+        # The server keeps toxicity as a 32-bit float.
+        close = abs(told.toxicity - self.toxicity) < TOXICITY_TOLERANCE
+        return same and close and self.attributes.items() <= told.attributes.items()
+
 
 @dataclass(frozen=True, slots=True)
 class ProxyState:
@@ -88,15 +96,15 @@ class ToxiproxyClient:
 
     def proxies(self) -> dict[str, ProxyState]:
         """Every proxy by name, toxics included."""
-        return {name: _proxy_state(told) for name, told in self._raw("/proxies").items()}
+        told = self._raw("/proxies")
+        return self._call(lambda _server: {name: _proxy_state(proxy) for name, proxy in told.items()})
 
     def create_proxy(self, name: str, listen: str, upstream: str) -> None:
-        """Makes a proxy; one of the same name, listen and upstream that is there already is kept."""
+        """Makes a proxy; one of the same name, listen and upstream that is there already is kept with its toxics."""
         _check_name(name)
         there = self.proxies().get(name)
-        if there is not None and (there.listen, there.upstream) == (listen, upstream):
-            return
-        self._call(lambda server: server.create(upstream=upstream, name=name, listen=listen))
+        if there is None or (there.listen, there.upstream) != (listen, upstream):
+            self._call(lambda server: server.create(upstream=upstream, name=name, listen=listen))
         self._verify(name, lambda proxy: proxy.enabled and proxy.upstream == upstream, f"proxy {name} at {listen}")
 
     def add_toxic(
@@ -109,10 +117,8 @@ class ToxiproxyClient:
                 name=name, type=kind, stream=stream, toxicity=toxicity, attributes=attributes
             )
         )
-        wanted = f"toxic {name} with {attributes}"
-        self._verify(
-            proxy, lambda state: any(t.name == name and t.attributes == attributes for t in state.toxics), wanted
-        )
+        asked = ToxicState(name, kind, stream, toxicity, attributes)
+        self._verify(proxy, lambda state: any(asked.is_told_by(toxic) for toxic in state.toxics), str(asked))
 
     def remove_toxic(self, proxy: str, name: str) -> None:
         """Removes a toxic; one that is not there is fine."""
@@ -165,6 +171,11 @@ class ToxiproxyClient:
                 return call(Toxiproxy())
             except (ProxyExists, NotFound, InvalidToxic) as error:
                 raise ToxiproxyRefusedError(f"the proxy's API refused: {_text(error)}") from None
+            except (KeyError, TypeError, AttributeError, ValueError) as error:
+                # The library takes a reply apart without looking at it first.
+                raise ToxiproxyRefusedError(
+                    f"the proxy's API gave a reply that is none of Toxiproxy's: {type(error).__name__} {error}"
+                ) from None
             except RequestException as error:
                 raise ToxiproxyUnreachableError(
                     f"the proxy's API at {self._host}:{self._port} does not answer: {type(error).__name__}"
