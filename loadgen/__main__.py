@@ -20,7 +20,10 @@ MOST_OPEN_FILES = 65_536
 
 
 def main() -> int:
-    """Plays the schedule: 0 played or told to stop, 2 bad settings or schedule, 3 the gate cannot be reached."""
+    """Plays the schedule; the exit code.
+
+    0 played or told to stop, 2 bad settings or schedule, 3 the gate cannot be reached or the record not be written.
+    """
     try:
         configure(read_settings(os.environ))
     except (SettingsError, ScheduleError) as error:

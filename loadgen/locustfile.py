@@ -18,7 +18,7 @@ from lab.contract.messages import ScheduledRequest
 from lab.contract.names import EXIT_COULD_NOT_RUN, EXIT_OK, EXIT_USAGE
 from loadgen.clients import OnceClient, UnreachableError
 from loadgen.exchange import one_line
-from loadgen.playback import Playback
+from loadgen.playback import Playback, RecordError
 from loadgen.schedule import ScheduleError, read_schedule
 from loadgen.settings import Settings, SettingsError, read_settings
 
@@ -43,6 +43,9 @@ class ScheduleUser(FastHttpUser):
             ScheduleUser.playback.play()
         except UnreachableError as error:
             self._fail(f"the gate at {self.settings.target_url} cannot be reached: {error}")
+        except RecordError as error:
+            self._fail(f"the record cannot be written: {error}")
+            discard_output()
         except Exception as error:  # noqa: BLE001 - Locust would log it and start the schedule over
             self._fail(f"the load generator broke: {one_line(error)}")
         gevent.spawn(end_test, self.environment)
@@ -65,6 +68,13 @@ def configure(settings: Settings) -> None:
     ScheduleUser.connection_timeout = ScheduleUser.network_timeout = settings.answer_timeout_s
     # As many connections as there are requests, so that none can wait for one; a pool opens only what it needs.
     ScheduleUser.concurrency = len(ScheduleUser.schedule) + 1
+
+
+def discard_output() -> None:
+    """What is still buffered for a reader that is gone would fail once more at exit, with an exit code of its own."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 def end_test(environment: Environment) -> None:

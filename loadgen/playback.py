@@ -18,6 +18,10 @@ from loadgen.pacing import Pacing
 from loadgen.recorder import Recorder
 
 
+class RecordError(Exception):
+    """The record cannot be written any more; the text says why."""
+
+
 class Playback:
     """One run of a schedule. Its clock is the monotonic one, tied once to the wall clock."""
 
@@ -31,6 +35,7 @@ class Playback:
         # A group has no size: no request ever waits for another to end.
         self._outstanding = Group()
         self._stopping = Event()
+        self._record_error: OSError | None = None
         self._ended = Event()
 
     def play(self) -> None:
@@ -38,11 +43,13 @@ class Playback:
 
         Raises:
             UnreachableError: there is nobody to send to; nothing was recorded.
+            RecordError: nobody reads the record, or its disk is full; nothing more was sent.
         """
         try:
             self._client.warm_up()
             self._play()
         finally:
+            self._outstanding.kill()
             self._ended.set()
 
     def stop(self) -> None:
@@ -51,14 +58,24 @@ class Playback:
         self._ended.wait()
 
     def _play(self) -> None:
+        try:
+            self._play_recorded()
+        except OSError as error:
+            raise RecordError(one_line(error)) from None
+
+    def _play_recorded(self) -> None:
         self._start, start_at = time.monotonic() + self._lead_s, time.time() + self._lead_s
         self._recorder = Recorder(self._stream, start_at, self._due_count)
         self._recorder.start(self._now_s())
         self._send_all()
+        if self._record_error is not None:
+            raise self._record_error
         for request in self._pacing.take_rest():
             self._recorder.unsent(request, self._now_s())
         # Bounded by the client's time-out, which each request has from its own start.
         self._outstanding.join()
+        if self._record_error is not None:
+            raise self._record_error
         self._recorder.end(self._now_s())
 
     def _send_all(self) -> None:
@@ -74,7 +91,12 @@ class Playback:
             answer = self._client.request(request, sent_s - request.due_s)
         except (Exception, Timeout) as error:  # noqa: BLE001 - a client that breaks must not take its request out of the record
             answer = Answer(None, error=one_line(error))
-        self._recorder.sent(request, answer, sent_s, self._now_s())
+        try:
+            self._recorder.sent(request, answer, sent_s, self._now_s())
+        except OSError as error:
+            # Load that nobody counts helps nobody.
+            self._record_error = error
+            self._stopping.set()
 
     def _now_s(self) -> float:
         return time.monotonic() - self._start

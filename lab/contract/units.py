@@ -95,6 +95,8 @@ def write_rate(per_second: float) -> str:
 
 
 # Serialised as text with a unit, so that a dumped scenario can be read back.
+# A stretch of a recording: SPEED plays recordings faster, it does not shorten them.
+RecordedDuration = Annotated[float, BeforeValidator(parse_duration), PlainSerializer(write_duration, when_used="json")]
 Duration = Annotated[
     float, BeforeValidator(parse_duration), PlainSerializer(write_duration, when_used="json"), Scale(-1)
 ]

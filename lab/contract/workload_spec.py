@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from lab.contract.spec import Spec, SpecError
-from lab.contract.units import Duration, Rate
+from lab.contract.units import Duration, Rate, RecordedDuration, Scale
 
 PositiveCount = Annotated[int, Field(gt=0)]
 
@@ -62,8 +62,8 @@ class ReplayArrivals(Spec):
     timestamp_column: str = "TIMESTAMP"
     input_tokens_column: str = "ContextTokens"
     output_tokens_column: str = "GeneratedTokens"
-    skip: Duration = 0.0
-    time_scale: Annotated[float, Field(gt=0)] = 1.0
+    skip: RecordedDuration = 0.0
+    time_scale: Annotated[float, Field(gt=0), Scale(1)] = 1.0
     rate_scale: Annotated[float, Field(gt=0)] = 1.0
 
 

@@ -14,7 +14,6 @@ import httpx
 from redis.exceptions import RedisError
 
 from lab.contract.messages import Job
-from lab.drill.capacity_check import capacity_evidence
 from lab.drill.faults import FaultError
 from lab.drill.header import run_header
 from lab.drill.host import sample_host
@@ -62,7 +61,7 @@ async def play_arm(plan: Plan, arm: Arm, testbed: Testbed, removed: list[str], p
     journal = JournalWriter(plan.arm_dir(arm), progress.observe)
     try:
         journal.write("run", **run_header(plan, arm, testbed))
-        for check in _checks_before(plan, removed):
+        for check in _checks_before(plan, arm, removed):
             write_check(journal, check)
         await _Play(plan, arm, testbed, journal).run()
     except (StackError, FaultError) as error:
@@ -77,11 +76,11 @@ def write_check(journal: JournalWriter, check: Check) -> None:
     journal.write("check", name=check.name, ok=check.ok, detail=check.detail, evidence=check.evidence)
 
 
-def _checks_before(plan: Plan, removed: list[str]) -> list[Check]:
+def _checks_before(plan: Plan, arm: Arm, removed: list[str]) -> list[Check]:
     """What is known before anything starts."""
     left = "; ".join(removed) or "no earlier run left anything behind"
     return [
-        Check("capacity", ok=True, detail="worked out before the run", evidence=capacity_evidence(plan.played)),
+        Check("capacity", ok=True, detail="worked out before the run", evidence=plan.schedules[arm.repeat].capacity),
         Check("leftovers", ok=True, detail=left, evidence={"removed": removed}),
     ]
 

@@ -1,15 +1,21 @@
 """The capacity check as evidence in the journal, so that the report can show what arithmetic said before the run."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from lab.contract.messages import ScheduledRequest
 from lab.contract.scenario import Scenario
 from lab.workload.capacity import PhaseLoad, phase_loads
 from lab.workload.wording import capacity_lines
 
 
-def capacity_evidence(scenario: Scenario) -> dict[str, Any]:
-    """{"phases": [...], "lines": [...]} of the scenario as played; a number that is not finite becomes None."""
-    return {"phases": [_phase(load) for load in phase_loads(scenario)], "lines": capacity_lines(scenario)}
+def capacity_evidence(scenario: Scenario, requests: Sequence[ScheduledRequest]) -> dict[str, Any]:
+    """{"phases": [...], "lines": [...]} of the scenario as played; a number that is not finite becomes None.
+
+    `requests` is the schedule, which alone knows the rates of a replay.
+    """
+    loads = phase_loads(scenario, requests)
+    return {"phases": [_phase(load) for load in loads], "lines": capacity_lines(scenario, requests)}
 
 
 def _phase(load: PhaseLoad) -> dict[str, Any]:

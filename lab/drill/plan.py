@@ -4,12 +4,14 @@ import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from lab.contract.journal import SCHEDULE_NAME
 from lab.contract.loading import LoadedScenario
 from lab.contract.messages import ScheduledRequest
 from lab.contract.scenario import Scenario
 from lab.contract.speed import scaled
+from lab.drill.capacity_check import capacity_evidence
 from lab.drill.request import DrillError, DrillRequest
 from lab.workload.errors import WorkloadError
 from lab.workload.schedule import make_schedule, write_schedule
@@ -38,12 +40,16 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """One repeat's arrivals, as written to disk. `peak_rate_per_s` is over PEAK_WINDOW_S."""
+    """One repeat's arrivals, as written to disk.
+
+    `peak_rate_per_s` is over PEAK_WINDOW_S; `capacity` is what arithmetic says of them before the run.
+    """
 
     path: Path
     sha256: str
     count: int
     peak_rate_per_s: float
+    capacity: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +169,8 @@ def _write_schedule(played: Scenario, request: DrillRequest, repeat: int, run_di
     path = run_dir / SCHEDULE_NAME.replace(".", f"-{repeat}.")
     try:
         requests = make_schedule(played.workload, repeat, request.loaded.path.parent)
-        return Schedule(path, write_schedule(requests, path), len(requests), peak_rate(requests))
+        capacity = capacity_evidence(played, requests)
+        return Schedule(path, write_schedule(requests, path), len(requests), peak_rate(requests), capacity)
     except WorkloadError as error:
         raise DrillError(str(error)) from None
     except OSError as error:

@@ -1,16 +1,31 @@
 """Start and end of the load generator: exit codes, sentences, and the same file under plain Locust."""
 
 import json
+import os
 import socket
+import subprocess
+import sys
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 
-from tests.service.loadgen_rig import LOOPBACK, LoadgenProcess, Reply, StubGate, accepted, loadgen_running, settings_for
+from tests.service.loadgen_rig import (
+    AWAIT_S,
+    LOOPBACK,
+    PROJECT_ROOT,
+    LoadgenProcess,
+    Reply,
+    StubGate,
+    accepted,
+    loadgen_running,
+    settings_for,
+)
 from tests.service.redis_servers import free_port
 
 UNUSED_URL = "http://127.0.0.1:9"
@@ -54,6 +69,29 @@ def test_a_gate_that_accepts_and_never_answers_counts_as_one_that_cannot_be_reac
         with loadgen_running(tmp_path, environ) as loadgen:
             assert loadgen.wait() == 3
             assert loadgen.said() == f"loadgen: the gate at {url} cannot be reached: no answer within 0.5 s\n"
+
+
+def test_a_reader_that_goes_away_ends_the_load_with_one_sentence(tmp_path: Path) -> None:
+    with StubGate().running() as gate:
+        environ = settings_for(tmp_path, gate.url, [0.0, *(0.5 + number / 50 for number in range(10)), 300.0])
+        with started(environ, subprocess.PIPE) as process:
+            assert process.stdout is not None
+            assert b"schedule_start" in process.stdout.readline()
+            process.stdout.close()
+            assert process.wait(AWAIT_S) == 3
+            assert said(process) == ["loadgen: the record cannot be written: BrokenPipeError: [Errno 32] Broken pipe"]
+    assert len(gate.header_ids) < 12
+
+
+def test_a_full_disk_ends_the_load_with_one_sentence(tmp_path: Path) -> None:
+    with (
+        StubGate().running() as gate,
+        Path("/dev/full").open("wb") as full,
+        started(settings_for(tmp_path, gate.url, [0.0, 300.0]), full) as process,
+    ):
+        assert process.wait(AWAIT_S) == 3
+        assert said(process) == ["loadgen: the record cannot be written: OSError: [Errno 28] No space left on device"]
+    assert gate.header_ids == []
 
 
 def test_a_schedule_without_requests_starts_and_ends(tmp_path: Path) -> None:
@@ -111,6 +149,32 @@ def test_locusts_web_page_plays_the_schedule_each_time_it_is_started(tmp_path: P
             loadgen.await_that("the test's end", partial(_has_played, loadgen, page, played))
         assert len(loadgen.events("request")) == 4
         assert loadgen.stop() == 0, loadgen.said()
+
+
+@contextmanager
+def started(environ: dict[str, str], stdout: int | BinaryIO) -> Iterator["subprocess.Popen[bytes]"]:
+    """A load generator whose output goes where the test says; gone after the block."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "loadgen"],
+        cwd=PROJECT_ROOT,
+        env={"PATH": os.environ["PATH"], **environ},
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        for pipe in (process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+
+def said(process: "subprocess.Popen[bytes]") -> list[str]:
+    """The lines on standard error of a process that has ended."""
+    assert process.stderr is not None
+    return process.stderr.read().decode().splitlines()
 
 
 def _has_played(loadgen: LoadgenProcess, page: str, times: int) -> bool:

@@ -7,6 +7,7 @@ import pytest
 from lab.contract.loading import parse_scenario
 from lab.contract.scenario import Scenario
 from lab.contract.speed import scaled
+from lab.contract.workload_spec import ReplayArrivals
 
 TEXT = """
 name: faster
@@ -82,3 +83,9 @@ def test_a_speed_that_is_not_above_zero_is_refused(declared: Scenario, speed: fl
 def test_a_played_scenario_written_as_json_reads_back_as_it_was(declared: Scenario) -> None:
     played = scaled(declared, 4)
     assert Scenario.model_validate(played.model_dump(mode="json", by_alias=True)) == played
+
+
+def test_a_replay_is_played_faster_and_still_starts_where_it_did() -> None:
+    arrivals = ReplayArrivals.model_validate({"kind": "replay", "file": "trace.csv", "skip": "10s", "time_scale": 2})
+    faster = scaled(arrivals, 4)
+    assert (faster.time_scale, faster.skip) == (8, 10)

@@ -24,7 +24,7 @@ def request_due(due_s: float) -> ScheduledRequest:
 
 
 def schedules(peak_rate_per_s: float) -> dict[int, Schedule]:
-    return {1: Schedule(Path("schedule-1.jsonl"), "0", 1, peak_rate_per_s)}
+    return {1: Schedule(Path("schedule-1.jsonl"), "0", 1, peak_rate_per_s, {})}
 
 
 def test_the_peak_rate_is_that_of_the_densest_window() -> None:
