@@ -60,13 +60,18 @@ lint: $(TESTS_READY) ## ruff and strict mypy over code and tests
 	@$(VENV_PYTHON) -m ruff format --check .
 	@$(VENV_PYTHON) -m mypy lab gate worker mock_model loadgen tests bench
 
-lock: ## Resolve the dependencies again into requirements.lock and requirements-dev.lock
+IMAGES := gate worker mock-model loadgen schedule
+
+lock: ## Resolve the dependencies again into requirements*.lock and, an image each, locks/
 	@uv_home=$$(mktemp -d); trap 'rm -rf "$$uv_home"' EXIT; \
 	python3 -m venv "$$uv_home"; "$$uv_home/bin/pip" install -q uv; \
-	compile=("$$uv_home/bin/uv" pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-	  --no-emit-find-links --custom-compile-command "make lock" pyproject.toml); \
-	"$${compile[@]}" -o requirements.lock; \
-	"$${compile[@]}" --extra dev -c requirements.lock -o requirements-dev.lock
+	compile=("$$uv_home/bin/uv" pip compile -q --universal --generate-hashes --no-emit-index-url --no-emit-find-links \
+	  --custom-compile-command "make lock"); \
+	"$${compile[@]}" --python-version 3.11 pyproject.toml -o requirements.lock; \
+	"$${compile[@]}" --python-version 3.11 --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock; \
+	for image in $(IMAGES); do \
+	  "$${compile[@]}" --python-version 3.13 --group $$image -c requirements.lock -o locks/requirements-$$image.lock; \
+	done
 
 clean: ## Remove .venv and caches; reports stay
 	@rm -rf $(VENV) .setup.lock .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

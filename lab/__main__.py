@@ -38,6 +38,12 @@ def _report(asked: argparse.Namespace) -> int:
     return report(asked.run)
 
 
+def _schedule(asked: argparse.Namespace) -> int:
+    from lab.desk.schedule import schedule  # noqa: PLC0415
+
+    return schedule(asked.scenario, asked.speed, asked.out)
+
+
 def _doctor(_asked: argparse.Namespace) -> int:
     from lab.desk.doctor import doctor  # noqa: PLC0415
 
@@ -55,6 +61,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "validate": _validate,
     "list": _list,
     "report": _report,
+    "schedule": _schedule,
     "doctor": _doctor,
     "schema": _schema,
 }

@@ -1,4 +1,4 @@
-"""`python -m loadgen`: Locust with no page and no printer, signals, exit code. Must not know HTTP or pacing."""
+"""`python -m loadgen`: Locust, its page where one is asked for, signals, exit code. Must not know HTTP or pacing."""
 
 import gc
 import os
@@ -23,9 +23,11 @@ def main() -> int:
     """Plays the schedule; the exit code.
 
     0 played or told to stop, 2 bad settings or schedule, 3 the gate cannot be reached or the record not be written.
+    With a page it stays after the schedule, so that the page can start it again.
     """
     try:
-        configure(read_settings(os.environ))
+        settings = read_settings(os.environ)
+        configure(settings)
     except (SettingsError, ScheduleError) as error:
         sys.stderr.write(f"loadgen: {error}\n")
         return EXIT_USAGE
@@ -34,11 +36,22 @@ def main() -> int:
     gc.freeze()
     environment = Environment(user_classes=[ScheduleUser], events=events)
     runner = environment.create_local_runner()
+    page = environment.create_web_ui(settings.host, settings.page_port) if settings.page_port else None
     for number in (signal.SIGTERM, signal.SIGINT):
-        gevent.signal_handler(number, stop_sending, environment)
+        gevent.signal_handler(number, end_load, environment)
     runner.start(user_count=1, spawn_rate=1)
-    runner.greenlet.join()
+    served = runner.greenlet if page is None else page.greenlet
+    if served is not None:
+        served.join()
     return environment.process_exit_code or EXIT_OK
+
+
+def end_load(environment: Environment) -> None:
+    """Has the schedule end early; once its record is whole, the page goes too."""
+    stop_sending(environment)
+    if environment.web_ui is not None and environment.runner is not None:
+        environment.runner.quit()
+        environment.web_ui.stop()  # type: ignore[no-untyped-call] # Locust's page has no types
 
 
 def allow_open_files() -> None:

@@ -8,6 +8,8 @@ from urllib.parse import urlsplit
 
 from lab.contract import environment as env
 
+DEFAULT_HOST = "127.0.0.1"
+MOST_PORT = 65_535
 DEFAULT_LEAD_S = 1.0
 DEFAULT_ANSWER_TIMEOUT_S = 10.0
 MOST_SECONDS = 86_400.0
@@ -22,13 +24,15 @@ class Settings:
     """Everything the load generator is told.
 
     `lead_s` passes between the word that the schedule starts and its time 0; an answer is given up `answer_timeout_s`
-    after its request.
+    after its request. Locust's own page is served at `host`:`page_port`; None: headless.
     """
 
     schedule_file: Path
     target_url: str
     lead_s: float
     answer_timeout_s: float
+    host: str
+    page_port: int | None
 
 
 def read_settings(environ: Mapping[str, str]) -> Settings:
@@ -42,6 +46,8 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         target_url=_url(environ, env.TARGET_URL),
         lead_s=_seconds(environ, env.SCHEDULE_LEAD_S, DEFAULT_LEAD_S, zero_is_fine=True),
         answer_timeout_s=_seconds(environ, env.ANSWER_TIMEOUT_S, DEFAULT_ANSWER_TIMEOUT_S, zero_is_fine=False),
+        host=environ.get(env.HOST) or DEFAULT_HOST,
+        page_port=_port(environ, env.LOAD_PAGE_PORT),
     )
 
 
@@ -50,6 +56,15 @@ def _path(environ: Mapping[str, str], name: str) -> Path:
     if not text.strip():
         raise SettingsError(f"{name} is not set; it must be the path of a schedule (JSON lines)")
     return Path(text)
+
+
+def _port(environ: Mapping[str, str], name: str) -> int | None:
+    text = environ.get(name, "")
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(MOST_PORT)) and 1 <= int(text) <= MOST_PORT):
+        raise SettingsError(f"{name} is {text!r}; it must be from 1 to {MOST_PORT}, or empty for no page")
+    return int(text)
 
 
 def _url(environ: Mapping[str, str], name: str) -> str:

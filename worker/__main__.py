@@ -9,6 +9,7 @@ import sys
 
 from lab.contract.journal import emit
 from lab.contract.names import EXIT_COULD_NOT_RUN, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE
+from worker.alive import show_alive
 from worker.clock import RedisClock
 from worker.consumer import Consumer
 from worker.model_client import ModelClient
@@ -46,9 +47,11 @@ async def work(settings: Settings) -> None:
     consumer = Consumer(settings, stream, serving, clock, say)
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, _on_signal, consumer)
+    showing = asyncio.create_task(show_alive(settings.alive_file))
     try:
         await consumer.run()
     finally:
+        showing.cancel()
         await model.aclose()
         await stream.aclose()
 

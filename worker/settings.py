@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from lab.contract import environment as env
@@ -35,6 +36,7 @@ class Settings:
     heartbeat_s: float
     reclaim_after_s: float
     drain_s: float
+    alive_file: Path | None
 
 
 def read_settings(environ: Mapping[str, str]) -> Settings:
@@ -45,7 +47,7 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
     """
     return Settings(
         redis_url=_redis_url(environ.get(env.REDIS_URL, DEFAULT_REDIS_URL)),
-        worker_id=_word(environ, env.SERVICE_ID, "worker-1"),
+        worker_id=_word(environ, env.SERVICE_ID, environ.get(env.HOSTNAME) or "worker-1"),
         slots=_count(environ, env.WORKER_SLOTS, 4, MOST_SLOTS),
         model_url=_model_url(environ.get(env.MODEL_URL, DEFAULT_MODEL_URL)),
         model_name=_word(environ, env.MODEL_NAME, env.DEFAULT_MODEL_NAME),
@@ -57,6 +59,7 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         heartbeat_s=_seconds(environ, env.HEARTBEAT_S, 0.5),
         reclaim_after_s=_seconds(environ, env.RECLAIM_AFTER_S, 3.0),
         drain_s=_seconds(environ, env.DRAIN_S, env.WORKER_DRAIN_S),
+        alive_file=Path(environ[env.ALIVE_FILE]) if environ.get(env.ALIVE_FILE) else None,
     )
 
 

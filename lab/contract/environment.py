@@ -13,6 +13,7 @@ HOST = "HOST"
 PORT = "PORT"
 REDIS_URL = "REDIS_URL"
 SERVICE_ID = "SERVICE_ID"
+HOSTNAME = "HOSTNAME"  # a container's own name, where no SERVICE_ID is given
 
 # Gate
 POLICY = "POLICY"  # the policy's spec as JSON, such as {"kind":"queue_age","max_age":"2s","mode":"enforce"}
@@ -31,6 +32,7 @@ TOTAL_TIMEOUT_S = "TOTAL_TIMEOUT_S"
 MAX_ATTEMPTS = "MAX_ATTEMPTS"
 RECLAIM_AFTER_S = "RECLAIM_AFTER_S"
 DRAIN_S = "DRAIN_S"
+ALIVE_FILE = "ALIVE_FILE"  # touched as long as the worker's loop turns; unset: no such file
 
 # Model
 MODEL_SLOTS = "MODEL_SLOTS"
@@ -41,6 +43,7 @@ SCHEDULE_FILE = "SCHEDULE_FILE"
 TARGET_URL = "TARGET_URL"
 SCHEDULE_LEAD_S = "SCHEDULE_LEAD_S"
 ANSWER_TIMEOUT_S = "ANSWER_TIMEOUT_S"
+LOAD_PAGE_PORT = "LOAD_PAGE_PORT"  # Locust's own page; unset or empty: headless, one play, then the end
 
 DEFAULT_MODEL_NAME = "lab-model"
 # How long a worker that is told to stop may go on with what it runs.

@@ -5,7 +5,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from lab.contract.spec import Spec
 from lab.contract.units import Duration, Ratio
@@ -114,15 +114,25 @@ class ModelFault(Fault):
 
 
 class ProcessFault(Fault):
-    """A process of the stack is killed, or paused for the fault's length.
+    """A process of the stack is killed, paused or restarted, or there are more or fewer workers for the fault's length.
 
-    A killed process is started again when the fault ends. `index` counts workers from 1.
+    A killed process is started again when the fault ends; a restart stops it in order and starts it at once. `index`
+    counts workers from 1; `replicas` is how many workers a scale leaves.
     """
 
     kind: Literal["process"]
     service: Literal["worker", "gate", "model", "redis"]
-    action: Literal["kill", "pause"]
+    action: Literal["kill", "pause", "restart", "scale"]
     index: Annotated[int, Field(ge=1)] = 1
+    replicas: Annotated[int, Field(ge=0, le=64)] | None = None
+
+    @model_validator(mode="after")
+    def _scales_workers(self) -> "ProcessFault":
+        if (self.action == "scale") != (self.replicas is not None):
+            raise ValueError("replicas goes with action scale, and scale with replicas: how many workers are left")
+        if self.action == "scale" and self.service != "worker":
+            raise ValueError(f"only workers can be scaled; {self.service} is one process")
+        return self
 
 
 AnyToxic = LatencyFault | BandwidthFault | SlowCloseFault | TimeoutFault | ResetPeerFault | SlicerFault | LimitDataFault

@@ -2,6 +2,7 @@
 
 import argparse
 import math
+from pathlib import Path
 from typing import NoReturn
 
 from lab import __version__
@@ -35,6 +36,10 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser("list", help="list the scenarios")
     report = commands.add_parser("report", help="make a run's report again, from its journals alone")
     report.add_argument("run", metavar="RUN", nargs="?", default="latest", help="run id, folder, or latest")
+    schedule = commands.add_parser("schedule", help="write a scenario's arrivals, as the load generator plays them")
+    schedule.add_argument("scenario", metavar="NAME|FILE")
+    schedule.add_argument("--speed", type=_speed, default=1.0, metavar="K", help="K times as fast (default: 1)")
+    schedule.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to, as JSON lines")
     commands.add_parser("doctor", help="check this machine, with a remedy for each problem")
     commands.add_parser("schema", help="print the JSON Schema of scenario files, for editors")
     return top

@@ -23,6 +23,7 @@ from lab.drill.probes import Check, StackProbe
 from lab.drill.progress import ArmProgress
 from lab.drill.testbed import ServiceExit, Stack, StackError, Testbed
 from lab.drill.timeline import Timeline
+from lab.drill.wave import Meeting, Wave
 
 BRING_UP_WITHIN_S = 60.0
 STEADY_STATE_WITHIN_S = 30.0
@@ -52,7 +53,9 @@ class Stopwatch:
         self.began = now
 
 
-async def play_arm(plan: Plan, arm: Arm, testbed: Testbed, removed: list[str], progress: ArmProgress) -> None:
+async def play_arm(
+    plan: Plan, arm: Arm, testbed: Testbed, removed: list[str], *, wave: Wave, progress: ArmProgress
+) -> None:
     """Plays one arm from nothing to nothing; its journal is the result.
 
     A failure of the stack is written there, and ends this arm alone.
@@ -63,11 +66,12 @@ async def play_arm(plan: Plan, arm: Arm, testbed: Testbed, removed: list[str], p
         journal.write("run", **run_header(plan, arm, testbed))
         for check in _checks_before(plan, arm, removed):
             write_check(journal, check)
-        await _Play(plan, arm, testbed, journal).run()
+        await _Play(plan, arm, testbed, wave, journal).run()
     except (StackError, FaultError) as error:
         progress.failure = str(error)
         write_check(journal, Check("arm", ok=False, detail=str(error)))
     finally:
+        wave.leave(arm.name)
         journal.close()
 
 
@@ -88,8 +92,10 @@ def _checks_before(plan: Plan, arm: Arm, removed: list[str]) -> list[Check]:
 class _Play:
     """One arm at play."""
 
-    def __init__(self, plan: Plan, arm: Arm, testbed: Testbed, journal: JournalWriter) -> None:
+    def __init__(self, plan: Plan, arm: Arm, testbed: Testbed, wave: Wave, journal: JournalWriter) -> None:
         self._plan = plan
+        self._name = arm.name
+        self._wave = wave
         self._scenario = plan.played
         self._journal = journal
         self._schedule = plan.schedules[arm.repeat]
@@ -105,14 +111,18 @@ class _Play:
             await self._unless_it_crashes(self._phases())
             clean = True
         finally:
+            # Whoever fails is not waited for, nor is its clean-up.
+            self._wave.leave(self._name)
             await uninterrupted(self._clean_up(complete=clean))
 
     async def _phases(self) -> None:
         await self._bring_up()
         await self._check_steady_state()
+        await self._wave.meet(Meeting.LOAD_STARTS, self._name)
         start_at = await self._start_load()
         await self._play_schedule(start_at)
         await self._drain()
+        await self._wave.meet(Meeting.STACKS_END, self._name)
 
     async def _bring_up(self) -> None:
         self._phase("bring_up")

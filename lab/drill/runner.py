@@ -13,6 +13,7 @@ from lab.drill.progress import ArmProgress, OnProgress
 from lab.drill.request import DrillError, DrillRequest
 from lab.drill.testbed import StackError, Testbed
 from lab.drill.testbed.choice import choose_testbed
+from lab.drill.wave import Wave
 
 PROGRESS_EVERY_S = 0.5
 
@@ -26,6 +27,7 @@ def run_drill(request: DrillRequest, on_progress: OnProgress = lambda _arms: Non
     """
     try:
         testbed, why = choose_testbed(request.runtime)
+        print(f"shedlab: runtime {testbed.name} ({why})", file=sys.stderr)
         plan = make_plan(request, testbed.name, why, os.cpu_count() or 1)
         asyncio.run(_play(plan, testbed, on_progress))
     except StackError as error:
@@ -54,17 +56,21 @@ async def _play(plan: Plan, testbed: Testbed, on_progress: OnProgress) -> None:
 
 
 async def _play_arms(plan: Plan, testbed: Testbed, removed: list[str], arms: Sequence[ArmProgress]) -> None:
-    """As many arms at a time as planned; an exception of the lab in one cancels, and so cleans up, the others."""
-    places = asyncio.Semaphore(plan.side_by_side)
+    """In waves of as many arms as planned."""
+    for first in range(0, len(arms), plan.side_by_side):
+        side_by_side = slice(first, first + plan.side_by_side)
+        await _play_wave(plan, plan.arms[side_by_side], testbed, removed, arms[side_by_side])
 
-    async def play(arm: Arm, progress: ArmProgress) -> None:
-        async with places:
-            await play_arm(plan, arm, testbed, removed, progress)
 
+async def _play_wave(
+    plan: Plan, arms: Sequence[Arm], testbed: Testbed, removed: list[str], progresses: Sequence[ArmProgress]
+) -> None:
+    """All at a time; an exception of the lab in one cancels, and so cleans up, the others."""
+    wave = Wave(arm.name for arm in arms)
     try:
         async with asyncio.TaskGroup() as group:
-            for arm, progress in zip(plan.arms, arms, strict=True):
-                group.create_task(play(arm, progress))
+            for arm, progress in zip(arms, progresses, strict=True):
+                group.create_task(play_arm(plan, arm, testbed, removed, wave=wave, progress=progress))
     except ExceptionGroup as failed:
         # The others, if any, are its echoes.
         raise failed.exceptions[0] from None

@@ -103,7 +103,7 @@ class ToxiproxyClient:
         """Makes a proxy; one of the same name, listen and upstream that is there already is kept with its toxics."""
         _check_name(name)
         there = self.proxies().get(name)
-        if there is None or (there.listen, there.upstream) != (listen, upstream):
+        if there is None or not (_same_listen(there.listen, listen) and there.upstream == upstream):
             self._call(lambda server: server.create(upstream=upstream, name=name, listen=listen))
         self._verify(name, lambda proxy: proxy.enabled and proxy.upstream == upstream, f"proxy {name} at {listen}")
 
@@ -222,6 +222,13 @@ def _pointed_at(host: str, port: int, timeout_s: float) -> Iterator[None]:
     with _LOCK:
         APIConsumer.host, APIConsumer.port, _GUARDED.timeout_s = host, port, timeout_s
         yield
+
+
+def _same_listen(one: str, other: str) -> bool:
+    """Whether two listen addresses are one; every interface is spelled in two ways."""
+    (host, _, port), (other_host, _, other_port) = one.rpartition(":"), other.rpartition(":")
+    every = ("[::]", "0.0.0.0", "")
+    return port == other_port and (host == other_host or (host in every and other_host in every))
 
 
 def _proxy_of(server: Toxiproxy, name: str) -> Any:

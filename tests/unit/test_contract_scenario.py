@@ -1,7 +1,9 @@
 """The phases that follow from a fault timeline."""
 
 import pytest
+from pydantic import ValidationError
 
+from lab.contract.fault_spec import ProcessFault
 from lab.contract.loading import parse_scenario
 
 TEXT = """
@@ -48,3 +50,17 @@ def test_the_windows_follow_one_another_without_a_gap() -> None:
     edges = list(windows("{kind: noop, at: 7s, for: 13s}").values())
     assert [end for _, end in edges[:-1]] == [start for start, _ in edges[1:]]
     assert (edges[0][0], edges[-1][1]) == (0, 60)
+
+
+def process_fault(**fields: object) -> ProcessFault:
+    return ProcessFault.model_validate({"kind": "process", "at": "1s", "for": "2s", **fields})
+
+
+def test_a_scale_says_how_many_workers_are_left() -> None:
+    assert process_fault(service="worker", action="scale", replicas=0).replicas == 0
+    with pytest.raises(ValidationError, match="scale with replicas"):
+        process_fault(service="worker", action="scale")
+    with pytest.raises(ValidationError, match="replicas goes with action scale"):
+        process_fault(service="worker", action="kill", replicas=1)
+    with pytest.raises(ValidationError, match="only workers can be scaled; gate is one process"):
+        process_fault(service="gate", action="scale", replicas=2)

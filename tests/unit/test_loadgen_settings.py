@@ -10,7 +10,14 @@ GIVEN = {"SCHEDULE_FILE": "schedule.jsonl", "TARGET_URL": "http://127.0.0.1:8080
 
 
 def test_times_have_defaults_and_the_url_loses_its_last_slash() -> None:
-    assert read_settings(GIVEN) == Settings(Path("schedule.jsonl"), "http://127.0.0.1:8080", 1.0, 10.0)
+    assert read_settings(GIVEN) == Settings(
+        Path("schedule.jsonl"), "http://127.0.0.1:8080", 1.0, 10.0, "127.0.0.1", None
+    )
+
+
+def test_an_empty_page_port_means_headless_as_an_unset_one_does() -> None:
+    assert read_settings({**GIVEN, "LOAD_PAGE_PORT": ""}).page_port is None
+    assert read_settings({**GIVEN, "LOAD_PAGE_PORT": "8089"}).page_port == 8089
 
 
 def test_times_are_taken_from_the_environment() -> None:
@@ -36,6 +43,9 @@ def test_what_has_no_default_must_be_set(name: str) -> None:
         ("TARGET_URL", "http://user@host"),
         ("TARGET_URL", "http://host/?a=b"),
         ("TARGET_URL", "http://[::1"),
+        ("LOAD_PAGE_PORT", "0"),
+        ("LOAD_PAGE_PORT", "99999"),
+        ("LOAD_PAGE_PORT", "page"),
         ("SCHEDULE_LEAD_S", "-1"),
         ("SCHEDULE_LEAD_S", "soon"),
         ("ANSWER_TIMEOUT_S", "0"),

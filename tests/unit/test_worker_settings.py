@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from lab.contract.environment import WORKER_DRAIN_S
@@ -17,6 +19,17 @@ def test_the_defaults_are_the_contracts() -> None:
         stack.first_token_timeout,
         stack.total_timeout,
     )
+
+
+def test_a_worker_with_no_name_takes_its_containers() -> None:
+    assert read_settings({"HOSTNAME": "4f0c2d"}).worker_id == "4f0c2d"
+    assert read_settings({"HOSTNAME": "4f0c2d", "SERVICE_ID": "worker-2"}).worker_id == "worker-2"
+    assert read_settings({"HOSTNAME": ""}).worker_id == "worker-1"
+
+
+def test_an_alive_file_is_touched_only_where_one_is_named() -> None:
+    assert read_settings({}).alive_file is None
+    assert read_settings({"ALIVE_FILE": "/run/alive"}).alive_file == Path("/run/alive")
 
 
 def test_a_models_url_loses_its_last_slash() -> None:

@@ -1,12 +1,17 @@
 """Which testbed a drill runs on, and why."""
 
+import sys
+
 from lab.drill.request import DrillError
 from lab.drill.testbed import Testbed
+from lab.drill.testbed.compose import ComposeTestbed
+from lab.drill.testbed.engine import EngineError
+from lab.drill.testbed.images import engine_version, make_images
 from lab.drill.testbed.local import LocalTestbed
 
 
 def choose_testbed(runtime: str) -> tuple[Testbed, str]:
-    """The testbed for `auto` or `local`, with a sentence that says why.
+    """The testbed for `auto`, `local` or `compose`, with a sentence that says why.
 
     Raises:
         DrillError: the runtime is not to be had.
@@ -14,9 +19,26 @@ def choose_testbed(runtime: str) -> tuple[Testbed, str]:
     match runtime:
         case "local":
             return LocalTestbed(), "local was asked for"
-        case "auto":
-            return LocalTestbed(), "auto: this version runs stacks as local processes only"
         case "compose":
-            raise DrillError("the compose testbed is not in this version yet; use --runtime local")
+            try:
+                return _compose(), "compose was asked for"
+            except EngineError as error:
+                raise DrillError(f"{error}; mend that, or use --runtime local (RUNTIME=local)") from None
+        case "auto":
+            return _whichever()
         case _:
             raise DrillError(f"runtime {runtime!r} is unknown; known are auto, local and compose")
+
+
+def _whichever() -> tuple[Testbed, str]:
+    try:
+        return _compose(), "auto: a container engine answers"
+    except EngineError as error:
+        return LocalTestbed(), f"auto: {error}"
+
+
+def _compose() -> Testbed:
+    engine_version()
+    print("shedlab: making sure of the images; the first time takes a minute or two", file=sys.stderr)
+    make_images()
+    return ComposeTestbed()

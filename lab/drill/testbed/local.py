@@ -7,21 +7,19 @@ loadgen --> gate --> redis <-- worker x N --> toxiproxy --> model
 import asyncio
 import os
 import signal
-import socket
 import sys
-from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 from lab.contract import environment as env
-from lab.contract.fault_spec import AnyToxic, ProcessFault, ProxyDownFault
+from lab.contract.fault_spec import ProcessFault
 from lab.contract.scenario import Scenario
 from lab.drill.testbed import Addresses, Follow, ServiceExit, Stack
 from lab.drill.testbed.leftovers import OWNER_VARIABLE, RUN_VARIABLE, end_orphans, owner_mark
+from lab.drill.testbed.links import proxies_redis
+from lab.drill.testbed.ports import LOOPBACK, free_ports
 from lab.drill.testbed.process import Command, ServiceProcess
 from lab.drill.testbed.programs import redis_program, toxiproxy_program
 
-LOOPBACK = "127.0.0.1"
 PROJECT_ROOT = Path(__file__).parents[3]
 # Workers get this long beyond their own bound to finish what they run.
 WORKER_STOP_GRACE_S = env.WORKER_DRAIN_S + 2.0
@@ -50,27 +48,6 @@ class LocalTestbed:
     async def remove_leftovers(self) -> list[str]:
         """Ends the processes of runs that are dead."""
         return await asyncio.to_thread(end_orphans)
-
-
-@dataclass(frozen=True, slots=True)
-class Ports:
-    """One stack's ports on loopback."""
-
-    redis: int
-    gate: int
-    model: int
-    proxy: int
-    model_link: int
-    redis_link: int
-
-
-def free_ports() -> Ports:
-    """Ports nobody listens on now; all are held until all are known, so that they differ."""
-    with ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in Ports.__dataclass_fields__]
-        for one in sockets:
-            one.bind((LOOPBACK, 0))
-        return Ports(*(one.getsockname()[1] for one in sockets))
 
 
 class LocalStack:
@@ -115,27 +92,51 @@ class LocalStack:
         return (await asyncio.shield(self._watches["loadgen"])).code
 
     async def inject_process(self, fault: ProcessFault) -> None:
-        """Kills the named process, or stops it where it stands."""
+        """Kills, stops or restarts the named process, or changes how many workers there are."""
+        if fault.action == "scale":
+            await self._scale_workers(fault.replicas or 0)
+            return
         process = self._named(fault)
         process.end_expected = True
-        if fault.action == "kill":
-            await process.kill()
-        else:
-            process.send(signal.SIGSTOP)
+        match fault.action:
+            case "kill":
+                await process.kill()
+            case "restart":
+                await process.stop()
+                await self._launch(process)
+            case _:
+                process.send(signal.SIGSTOP)
 
     async def revert_process(self, fault: ProcessFault) -> None:
-        """Starts a killed process again under the same address, or lets a paused one go on."""
+        """Starts a killed process again under its address, lets a paused one go on, has as many workers again."""
+        if fault.action == "scale":
+            await self._scale_workers(self._scenario.stack.workers)
+            return
         process = self._named(fault)
-        if fault.action == "kill" and not process.running:
-            await self._launch(process)
-        else:
+        if fault.action == "pause":
             process.send(signal.SIGCONT)
             process.end_expected = False
+        elif not process.running:
+            await self._launch(process)
+
+    async def _scale_workers(self, replicas: int) -> None:
+        """The highest numbers go first and come back last."""
+        for number in range(1, max(replicas, len(self._workers())) + 1):
+            service = f"worker-{number}"
+            if service not in self._processes:
+                self._processes[service] = self._process(self._worker_command(number))
+            process = self._processes[service]
+            if number > replicas:
+                await process.stop(WORKER_STOP_GRACE_S)
+            elif not process.running:
+                await self._launch(process)
+
+    def _workers(self) -> list[ServiceProcess]:
+        return [process for service, process in self._processes.items() if service.startswith("worker")]
 
     async def stop_workers(self) -> None:
         """SIGTERM, their own drain, then SIGKILL."""
-        workers = [process for service, process in self._processes.items() if service.startswith("worker")]
-        await asyncio.gather(*(worker.stop(WORKER_STOP_GRACE_S) for worker in workers))
+        await asyncio.gather(*(worker.stop(WORKER_STOP_GRACE_S) for worker in self._workers()))
 
     async def stop(self) -> list[str]:
         """Ends all: the load first, then what it talks to, the queue last."""
@@ -163,7 +164,7 @@ class LocalStack:
     def _addresses(self) -> Addresses:
         ports = self._ports
         links = {"model": (ports.model_link, ports.model)}
-        if any(isinstance(f, AnyToxic | ProxyDownFault) and f.link == "redis" for f in self._scenario.faults):
+        if proxies_redis(self._scenario):
             links["redis"] = (ports.redis_link, ports.redis)
         return Addresses(
             redis_url=f"redis://{LOOPBACK}:{ports.redis}/0",
@@ -177,23 +178,26 @@ class LocalStack:
     def _commands(self, letter: str) -> list[Command]:
         """Every process but the load generator, in the order they are started."""
         ports, scenario = self._ports, self._scenario
-        worker_redis = self._ports.redis_link if "redis" in self.addresses.proxied else ports.redis
         # A process title is written over the environment, which is where the owner's mark stands.
         redis_flags = ("--bind", LOOPBACK, "--port", str(ports.redis), "--set-proc-title", "no", *REDIS_IN_MEMORY)
         proxy_flags = ("--host", LOOPBACK, "--port", str(ports.proxy))
         gate = {env.REDIS_URL: self.addresses.redis_url, **env.gate_environment(scenario, letter)}
-        worker = {
-            env.REDIS_URL: f"redis://{LOOPBACK}:{worker_redis}/0",
-            env.MODEL_URL: f"http://{self.addresses.proxied['model'][0]}/v1",
-            **env.worker_environment(scenario),
-        }
         return [
             self._command("redis", (*redis_program().argv, *redis_flags), {}),
             self._command("toxiproxy", (*toxiproxy_program(scenario.workload.seed).argv, *proxy_flags), {}),
             self._python("model-1", "mock_model", {env.PORT: str(ports.model), **env.model_environment(scenario)}),
             self._python("gate-1", "gate", {env.PORT: str(ports.gate), **gate}),
-            *(self._python(f"worker-{n}", "worker", worker) for n in range(1, scenario.stack.workers + 1)),
+            *(self._worker_command(number) for number in range(1, scenario.stack.workers + 1)),
         ]
+
+    def _worker_command(self, number: int) -> Command:
+        redis_port = self._ports.redis_link if "redis" in self.addresses.proxied else self._ports.redis
+        settings = {
+            env.REDIS_URL: f"redis://{LOOPBACK}:{redis_port}/0",
+            env.MODEL_URL: f"http://{self.addresses.proxied['model'][0]}/v1",
+            **env.worker_environment(self._scenario),
+        }
+        return self._python(f"worker-{number}", "worker", settings)
 
     def _loadgen_command(self, schedule: Path) -> Command:
         settings = {

@@ -1,0 +1,115 @@
+"""The one way to the container engine: the `docker` command, which knows the user's contexts, hosts and credentials."""
+
+import asyncio
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from lab.drill.testbed import StackError
+
+PROJECT_ROOT = Path(__file__).parents[3]
+COMPOSE_FILE = PROJECT_ROOT / "compose.yaml"
+ANSWER_TIMEOUT_S = 20.0
+END_GRACE_S = 5.0
+SAID_LENGTH = 400
+
+
+class EngineError(StackError):
+    """What the engine refused, in its own last words; or that there is no engine."""
+
+
+def ask_engine(
+    *arguments: str, environment: Mapping[str, str] | None = None, timeout_s: float = ANSWER_TIMEOUT_S
+) -> str:
+    """Runs `docker ARGUMENTS` and returns what it prints.
+
+    Raises:
+        EngineError: there is no docker command, it did not answer in time, or it said no.
+    """
+    try:
+        done = subprocess.run(  # noqa: S603 - docker as found on PATH, with our own arguments
+            [docker_program(), *arguments],
+            env=None if environment is None else dict(environment),
+            cwd=PROJECT_ROOT,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise EngineError(f"docker {arguments[0]} did not answer within {timeout_s:g} s") from None
+    except OSError as error:
+        raise EngineError(f"docker cannot be run: {error.strerror or error}") from None
+    if done.returncode:
+        raise EngineError(f"docker {arguments[0]}: {last_words(done.stderr or done.stdout)}")
+    return done.stdout
+
+
+async def drive_engine(*arguments: str, environment: Mapping[str, str] | None = None, timeout_s: float) -> str:
+    """The same beside a running drill. Where it is cancelled, the command is ended before the cancellation goes on.
+
+    Raises:
+        EngineError: it did not end in time, or it said no.
+    """
+    process = await asyncio.create_subprocess_exec(
+        docker_program(),
+        *arguments,
+        env=None if environment is None else dict(environment),
+        cwd=PROJECT_ROOT,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        # A Ctrl-C at the terminal reaches the runner alone, which then ends what it started in order.
+        start_new_session=True,
+    )
+    try:
+        out, err = await asyncio.wait_for(process.communicate(), timeout_s)
+    except TimeoutError:
+        raise EngineError(f"docker {' '.join(arguments[:1])} did not end within {timeout_s:g} s") from None
+    finally:
+        if process.returncode is None:
+            await _end(process)
+    if process.returncode:
+        raise EngineError(f"docker {arguments[0]}: {last_words((err or out).decode('utf-8', 'replace'))}")
+    return out.decode("utf-8", "replace")
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    process.terminate()
+    try:
+        await asyncio.wait_for(process.wait(), END_GRACE_S)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+
+
+def docker_program() -> str:
+    """The path of the `docker` command.
+
+    Raises:
+        EngineError: there is none.
+    """
+    found = shutil.which("docker")
+    if found is None:
+        raise EngineError("there is no docker command on PATH; install Docker with its Compose plugin")
+    return found
+
+
+def compose_command(project: str, *arguments: str) -> tuple[str, ...]:
+    """`docker compose` for one project of this checkout, the load included."""
+    named = ("compose", "--file", str(COMPOSE_FILE), "--project-name", project)
+    return (*named, "--profile", "load", *arguments)
+
+
+def engine_environment(variables: Mapping[str, str]) -> dict[str, str]:
+    """The user's environment, which holds what docker needs, with the stack's variables on top."""
+    return {**os.environ, **variables}
+
+
+def last_words(said: str) -> str:
+    """The last line that says something."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    return lines[-1][:SAID_LENGTH] if lines else "it failed without a word"
