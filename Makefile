@@ -16,14 +16,14 @@ LOCKED := $(if $(shell command -v flock),flock .setup.lock,)
 # Passed through the environment, so that the shell never parses what a user typed.
 export NAME RUNTIME SPEED JOBS REPEATS ONLY RUN PYTHON
 
-.PHONY: help setup scenario list validate report doctor schema test test-system lint lock clean
+.PHONY: help setup scenario images up down list validate report doctor schema test test-system lint lock clean
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 24
 
 setup: $(TESTS_READY) ## Make .venv with everything, tests included
 
-scenario: $(RUNTIME_READY) ## Play a drill: NAME=slow_provider [RUNTIME=auto|local] [SPEED=2] [JOBS=4] [REPEATS=3] [ONLY=A,B]
+scenario: $(RUNTIME_READY) ## Play a drill: NAME=slow_provider [RUNTIME=auto|local|compose] [SPEED=2] [JOBS=4] [REPEATS=3] [ONLY=A,B]
 	@[[ -n "$${NAME:-}" ]] || { echo "make scenario: say which, such as NAME=slow_provider; make list shows them" >&2; exit 2; }; \
 	flags=(); \
 	for setting in RUNTIME SPEED JOBS REPEATS ONLY; do \
@@ -32,6 +32,16 @@ scenario: $(RUNTIME_READY) ## Play a drill: NAME=slow_provider [RUNTIME=auto|loc
 	code=0; $(SHEDLAB) run "$${flags[@]}" -- "$$NAME" || code=$$?; \
 	[[ $$code == 0 ]] || echo "shedlab ended with exit code $$code (make itself always says 2)" >&2; \
 	exit $$code
+
+images: ## Build the images of compose.yaml, and pull the others
+	@docker compose --profile load build
+	@docker compose --profile load pull --quiet --ignore-buildable --policy missing
+
+up: $(RUNTIME_READY) ## Bring up the rehearsal bench, idle: [RUNTIME=auto|local|compose]
+	@$(SHEDLAB) up $${RUNTIME:+--runtime "$$RUNTIME"}
+
+down: $(RUNTIME_READY) ## Remove containers, networks and volumes of every stack of the lab, and nothing else
+	@$(SHEDLAB) down --all
 
 list: $(RUNTIME_READY) ## List the scenarios
 	@$(SHEDLAB) list
@@ -52,7 +62,7 @@ schema: $(RUNTIME_READY) ## Write scenarios/scenario.schema.json from the models
 test: $(TESTS_READY) ## Run the unit and service tests
 	@$(VENV_PYTHON) -m pytest -q
 
-test-system: $(TESTS_READY) ## Run the system tests: whole drills on the local testbed
+test-system: $(TESTS_READY) ## Run the system tests: whole drills, on containers too where an engine answers
 	@$(VENV_PYTHON) -m pytest -q tests/system
 
 lint: $(TESTS_READY) ## ruff and strict mypy over code and tests

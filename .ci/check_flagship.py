@@ -1,4 +1,7 @@
-"""Checks the flagship's report.json: verdicts, balance, shape, and that all arms played the same schedule."""
+"""Checks the flagship's report.json: testbed, verdicts, balance, shape, and that all arms played one schedule.
+
+    check_flagship.py local|compose RUN
+"""
 
 import json
 import sys
@@ -8,7 +11,7 @@ VERDICTS = {"A": "breached", "B": "held", "C": "breached", "D": "held"}
 PHASES = {"baseline", "fault", "recovery", "all"}
 
 
-def problems(run_dir: Path) -> list[str]:
+def problems(runtime: str, run_dir: Path) -> list[str]:
     """A sentence for everything that is not as it must be."""
     report = json.loads((run_dir / "report.json").read_text(encoding="utf-8"))
     arms = report["arms"]
@@ -19,6 +22,8 @@ def problems(run_dir: Path) -> list[str]:
     ]
     found += [f"arm {arm['policy']}: the book does not balance" for arm in arms if not arm["ledger"]["balanced"]]
     found += [f"arm {arm['policy']} lacks a phase" for arm in arms if not set(arm["phases"]) >= PHASES]
+    if report["runtime"] != runtime:
+        found.append(f"it ran on {report['runtime']}, not on {runtime}")
     if {arm["policy"] for arm in arms} != set(VERDICTS):
         found.append("not every policy has an arm")
     if len({arm["schedule_sha256"] for arm in arms}) != 1:
@@ -34,6 +39,6 @@ def problems(run_dir: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    sentences = problems(Path(sys.argv[1]))
+    sentences = problems(sys.argv[1], Path(sys.argv[2]))
     print("\n".join(sentences) or "flagship: verdicts, balance, schedule and files are as they must be")
     sys.exit(1 if sentences else 0)

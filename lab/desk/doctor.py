@@ -7,12 +7,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
 from lab.contract.names import EXIT_COULD_NOT_RUN, EXIT_OK
+from lab.desk.doctor_engine import engine_findings
+from lab.desk.finding import Finding
 from lab.desk.places import reports_root
 from lab.drill.testbed import StackError
 from lab.drill.testbed.leftovers import find_orphans
@@ -26,23 +27,12 @@ CLOCK_SLEEP_S = 0.05
 CLOCK_TOLERANCE_S = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What one check found; the remedy is shown where it is not ok."""
-
-    subject: str
-    ok: bool
-    found: str
-    remedy: str = ""
-
-
 def doctor() -> int:
     """Prints every finding; exit code 3 where one of them keeps drills from running."""
-    findings = [check() for check in CHECKS]
+    findings = [*(check() for check in CHECKS), *engine_findings()]
     for finding in findings:
-        remedy = "" if finding.ok else f"; {finding.remedy}"
-        print(f"{'ok     ' if finding.ok else 'PROBLEM'}  {finding.subject}: {finding.found}{remedy}")
-    return EXIT_OK if all(finding.ok for finding in findings) else EXIT_COULD_NOT_RUN
+        print(finding.line())
+    return EXIT_OK if all(finding.ok or not finding.needed for finding in findings) else EXIT_COULD_NOT_RUN
 
 
 def _python() -> Finding:

@@ -1,4 +1,4 @@
-"""The embedded proxy and Toxiproxy 2.12.0 behave alike: every test runs on both.
+"""The embedded proxy and Toxiproxy 2.12.0 behave alike: every test runs on both, the original also as a container.
 
 The tests named `on_purpose` say where they differ. Times are lower bounds, give or take the milliseconds by which
 timers may differ; upper bounds are seconds away from what a delay would be.
@@ -20,8 +20,8 @@ from toxiproxy.exceptions import InvalidToxic, NotFound, ProxyExists
 
 from tests.service.redis_servers import LOOPBACK
 from tests.service.toxiproxy_servers import (
-    BOTH_FLAVOURS,
     EMBEDDED,
+    FLAVOURS,
     Proxied,
     ToxiproxyServer,
     program_on_path,
@@ -33,7 +33,7 @@ EARLY_S = 0.02
 SOON_S = 2.0
 
 
-@pytest.fixture(scope="module", params=BOTH_FLAVOURS)
+@pytest.fixture(scope="module", params=FLAVOURS)
 def running(request: pytest.FixtureRequest) -> Iterator[ToxiproxyServer]:
     with toxiproxy_running(request.param, "--seed", "7") as server:
         yield server
@@ -770,7 +770,7 @@ def test_on_purpose_connections_are_counted_and_so_are_those_a_toxic_touched(lin
         assert counts["toxics"] == {"limit": 1}
 
 
-@pytest.mark.parametrize("flavour", BOTH_FLAVOURS)
+@pytest.mark.parametrize("flavour", FLAVOURS)
 def test_on_purpose_the_config_file_may_hold_toxics(flavour: str, tmp_path: Path) -> None:
     config = tmp_path / "config.json"
     config.write_text(

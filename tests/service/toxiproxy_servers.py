@@ -18,8 +18,12 @@ from tests.service.redis_servers import LOOPBACK, free_port
 
 EMBEDDED = "embedded"
 ORIGINAL = "toxiproxy-server"
-BOTH_FLAVOURS = (EMBEDDED, ORIGINAL)
+CONTAINER = "toxiproxy-container"
+IMAGE = "ghcr.io/shopify/toxiproxy:2.12.0"
+# The lab's own, and the original as a program and as the image that compose.yaml names.
+FLAVOURS = (EMBEDDED, ORIGINAL, CONTAINER)
 REQUIRE = "LAB_REQUIRE_TOXIPROXY"
+REQUIRE_ENGINE = "LAB_REQUIRE_ENGINE"
 PROJECT_ROOT = Path(__file__).parents[2]
 SOCKET_TIMEOUT_S = 10
 
@@ -34,9 +38,38 @@ def program_on_path(name: str) -> str:
     return found
 
 
-def command_of(flavour: str) -> list[str]:
-    """How a flavour is started."""
-    return [sys.executable, "-m", "lab.toxiproxy"] if flavour == EMBEDDED else [program_on_path(ORIGINAL)]
+def require_container() -> None:
+    """Skips where no engine has the image, and fails where the environment promises an engine."""
+    asked = ["docker", "image", "inspect", IMAGE]
+    if shutil.which("docker") and subprocess.run(asked, capture_output=True, check=False).returncode == 0:
+        return
+    if os.environ.get(REQUIRE_ENGINE):
+        pytest.fail(f"no engine has {IMAGE}, and {REQUIRE_ENGINE} is set")
+    pytest.skip(f"no engine has {IMAGE}")
+
+
+def command_of(flavour: str, name: str, flags: tuple[str, ...]) -> list[str]:
+    """How a flavour is started; a container is called `name`."""
+    if flavour == EMBEDDED:
+        return [sys.executable, "-m", "lab.toxiproxy"]
+    if flavour == ORIGINAL:
+        return [program_on_path(ORIGINAL)]
+    require_container()
+    files = [option for flag in flags if Path(flag).is_file() for option in ("-v", f"{flag}:{flag}:ro")]
+    # On the host's network, so that it reaches the upstreams of the tests on loopback.
+    return [
+        "docker",
+        "run",
+        "--rm",
+        "--name",
+        name,
+        "--label",
+        "shedlab.owner=bench",
+        "--network",
+        "host",
+        *files,
+        IMAGE,
+    ]
 
 
 class ToxiproxyServer:
@@ -45,7 +78,8 @@ class ToxiproxyServer:
     def __init__(self, flavour: str, *flags: str) -> None:
         self.flavour = flavour
         self.port = free_port()
-        argv = [*command_of(flavour), "--host", LOOPBACK, "--port", str(self.port), *flags]
+        self._name = f"shedlab-test-toxiproxy-{self.port}"
+        argv = [*command_of(flavour, self._name, flags), "--host", LOOPBACK, "--port", str(self.port), *flags]
         self.process = subprocess.Popen(
             argv, cwd=PROJECT_ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
         )
@@ -58,6 +92,8 @@ class ToxiproxyServer:
     def stop(self) -> None:
         """Ends it at once."""
         self.api.close()
+        if self.flavour == CONTAINER:
+            subprocess.run(["docker", "rm", "--force", self._name], capture_output=True, check=False)
         self.process.kill()
         self.process.wait()
         if self.process.stderr is not None:

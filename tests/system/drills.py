@@ -39,6 +39,29 @@ policies:
 """
 
 
+LATENCY = "[{kind: latency, at: 1s, for: 2s, latency: 100ms}]"
+LONG_LATENCY = "[{kind: latency, at: 1s, for: 25s, latency: 100ms}]"
+EVERY_FAULT = """
+  - {kind: noop, at: 500ms, for: 500ms}
+  - {kind: latency, at: 1s, for: 500ms, latency: 50ms, jitter: 10ms}
+  - {kind: bandwidth, at: 2s, for: 500ms, rate_kb_per_s: 50}
+  - {kind: slow_close, at: 3s, for: 500ms, delay: 50ms}
+  - {kind: slicer, at: 4s, for: 500ms, average_size_bytes: 64, delay: 1ms}
+  - {kind: limit_data, at: 5s, for: 500ms, limit_bytes: 40}
+  - {kind: reset_peer, at: 6s, for: 500ms}
+  - {kind: timeout, at: 7s, for: 500ms, timeout: 100ms}
+  - {kind: proxy_down, at: 8s, for: 500ms}
+  - {kind: model, at: 9s, for: 500ms, slow_factor: 2, failure_ratio: 0.5, status: 503}
+  - {kind: latency, at: 10s, for: 500ms, link: redis, latency: 20ms}
+  - {kind: process, at: 11s, for: 500ms, service: worker, action: kill, index: 2}
+  - {kind: process, at: 13s, for: 500ms, service: worker, action: pause, index: 1}
+  - {kind: process, at: 15s, for: 500ms, service: model, action: kill}
+  - {kind: process, at: 17s, for: 1s, service: worker, action: scale, replicas: 1}
+  - {kind: process, at: 20s, for: 1s, service: worker, action: scale, replicas: 3}
+  - {kind: process, at: 23s, for: 1s, service: model, action: restart}
+"""
+
+
 def write_drill(folder: Path, *, duration: str = "4s", faults: str = "[]", extra: str = "") -> Path:
     """A scenario file of one arm, with these faults."""
     path = folder / "short_drill.yaml"
@@ -76,11 +99,11 @@ class Run:
         raise AssertionError(f"waited in vain for {awaited}")
 
 
-def start(scenario: Path | str, reports: Path, *flags: str, path: str | None = None) -> Run:
+def start(scenario: Path | str, reports: Path, *flags: str, path: str | None = None, runtime: str = "local") -> Run:
     """Starts `shedlab run`; `path` replaces PATH."""
     environment = {**os.environ, "SHEDLAB_REPORTS": str(reports), **({"PATH": path} if path else {})}
     process = subprocess.Popen(
-        [sys.executable, "-m", "lab", "run", str(scenario), "--runtime", "local", *flags],
+        [sys.executable, "-m", "lab", "run", str(scenario), "--runtime", runtime, *flags],
         cwd=ROOT,
         env=environment,
         stdout=subprocess.PIPE,
@@ -104,6 +127,16 @@ def report(run_dir: Path) -> dict[str, Any]:
     """The run's report.json."""
     parsed: dict[str, Any] = json.loads((run_dir / "report.json").read_text(encoding="utf-8"))
     return parsed
+
+
+def events(run: Run, arm: str, name: str) -> list[dict[str, Any]]:
+    """The events of this name in an arm's journal."""
+    return [event for event in journal(run.run_dir / arm) if event["event"] == name]
+
+
+def check(run: Run, arm: str, name: str) -> dict[str, Any]:
+    """The first check of this name in an arm's journal."""
+    return next(event for event in events(run, arm, "check") if event["name"] == name)
 
 
 def stack_processes(run_dir: Path) -> list[psutil.Process]:

@@ -4,40 +4,25 @@ import os
 import shutil
 import signal
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.system.drills import Run, interrupt, is_inject, journal, report, stack_processes, start, write_drill
+from tests.system.drills import (
+    EVERY_FAULT,
+    LATENCY,
+    LONG_LATENCY,
+    Run,
+    check,
+    events,
+    interrupt,
+    is_inject,
+    report,
+    stack_processes,
+    start,
+    write_drill,
+)
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(180)]
-
-LATENCY = "[{kind: latency, at: 1s, for: 2s, latency: 100ms}]"
-LONG_LATENCY = "[{kind: latency, at: 1s, for: 25s, latency: 100ms}]"
-EVERY_FAULT = """
-  - {kind: noop, at: 500ms, for: 500ms}
-  - {kind: latency, at: 1s, for: 500ms, latency: 50ms, jitter: 10ms}
-  - {kind: bandwidth, at: 2s, for: 500ms, rate_kb_per_s: 50}
-  - {kind: slow_close, at: 3s, for: 500ms, delay: 50ms}
-  - {kind: slicer, at: 4s, for: 500ms, average_size_bytes: 64, delay: 1ms}
-  - {kind: limit_data, at: 5s, for: 500ms, limit_bytes: 40}
-  - {kind: reset_peer, at: 6s, for: 500ms}
-  - {kind: timeout, at: 7s, for: 500ms, timeout: 100ms}
-  - {kind: proxy_down, at: 8s, for: 500ms}
-  - {kind: model, at: 9s, for: 500ms, slow_factor: 2, failure_ratio: 0.5, status: 503}
-  - {kind: latency, at: 10s, for: 500ms, link: redis, latency: 20ms}
-  - {kind: process, at: 11s, for: 500ms, service: worker, action: kill, index: 2}
-  - {kind: process, at: 12s, for: 500ms, service: worker, action: pause, index: 1}
-  - {kind: process, at: 13s, for: 500ms, service: model, action: kill}
-"""
-
-
-def events(run: Run, arm: str, name: str) -> list[dict[str, Any]]:
-    return [event for event in journal(run.run_dir / arm) if event["event"] == name]
-
-
-def check(run: Run, arm: str, name: str) -> dict[str, Any]:
-    return next(event for event in events(run, arm, "check") if event["name"] == name)
 
 
 def test_a_short_drill_plays_both_arms_from_one_schedule_and_leaves_nothing(tmp_path: Path) -> None:
@@ -86,7 +71,7 @@ def without_program(path: str, name: str) -> str:
 
 
 def test_every_fault_is_injected_and_reverted_and_the_book_still_balances(tmp_path: Path) -> None:
-    run = start(write_drill(tmp_path, duration="15s", faults=EVERY_FAULT), tmp_path / "reports")
+    run = start(write_drill(tmp_path, duration="26s", faults=EVERY_FAULT), tmp_path / "reports")
     _, said = run.finish()
     faults = events(run, "A-1", "fault")
     assert len(faults) == 2 * EVERY_FAULT.count("- {"), said

@@ -11,6 +11,7 @@ from lab.drill.probes import StackProbe
 from lab.drill.request import DrillRequest
 from lab.drill.runner import run_drill
 from lab.drill.testbed import local
+from lab.drill.testbed.ports import free_ports
 from tests.system.drills import journal, stack_processes, write_drill
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(120)]
@@ -27,7 +28,7 @@ def test_a_port_taken_meanwhile_fails_the_arm_with_the_services_own_sentence(
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        ports = dataclasses.replace(local.free_ports(), gate=taken.getsockname()[1])
+        ports = dataclasses.replace(free_ports(), gate=taken.getsockname()[1])
         monkeypatch.setattr(local, "free_ports", lambda: ports)
         run_dir = run_drill(request_in(tmp_path))
     events = journal(run_dir / "A-1")
