@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from lab.contract.policy_spec import Mode, PolicySpec
 from lab.contract.spec import Spec
 from lab.contract.units import Duration, Ratio
 
@@ -135,6 +136,23 @@ class ProcessFault(Fault):
         return self
 
 
+class PolicyFault(Fault):
+    """The running gate is given another policy, or the same in another mode; at the end it has back what it had.
+
+    This is how a wrong threshold, and the way back from it, are rehearsed. The later of two ends first.
+    """
+
+    kind: Literal["policy"]
+    switch_to: PolicySpec | None = None
+    mode: Mode | None = None
+
+    @model_validator(mode="after")
+    def _switches_one_thing(self) -> "PolicyFault":
+        if (self.switch_to is None) == (self.mode is None):
+            raise ValueError("give one of switch_to, a whole policy, and mode, which is off, log_only or enforce")
+        return self
+
+
 AnyToxic = LatencyFault | BandwidthFault | SlowCloseFault | TimeoutFault | ResetPeerFault | SlicerFault | LimitDataFault
 AnyFault = Annotated[
     NoopFault
@@ -147,6 +165,7 @@ AnyFault = Annotated[
     | LimitDataFault
     | ProxyDownFault
     | ModelFault
-    | ProcessFault,
+    | ProcessFault
+    | PolicyFault,
     Field(discriminator="kind"),
 ]
