@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
+from lab.contract.names import PROBE_PREFIX
 from worker.delivery import Delivery, JobIdentity
 
 STATUS_OF_OUTCOME: Final = {
@@ -14,6 +15,8 @@ STATUS_OF_OUTCOME: Final = {
     "error": "failed",
     "dead_lettered": "failed",
 }
+# The model's call was completed: its service time is a sample.
+COMPLETED: Final = ("ok", "late")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,19 @@ class Ending:
     def dead_letter_reason(self) -> str:
         """Why the entry is kept as a dead letter, empty where it is not."""
         return self.detail if self.outcome == "dead_lettered" else ""
+
+    @property
+    def service_sample(self) -> str:
+        """The job's service as the estimators read it, "<finished_unix_ms>:<service_us>"; empty where it is none.
+
+        Service is all that a slot spends on a job, from its delivery to the answer's end: attempts that failed and the
+        waits between them keep the next job waiting too.
+        """
+        probe = self.identity is None or self.identity.request_id.startswith(PROBE_PREFIX)
+        if probe or self.outcome not in COMPLETED:
+            return ""
+        service_s = max(0.0, self.finished_at - self.delivery.dequeued_at)
+        return f"{round(self.finished_at * 1000)}:{round(service_s * 1e6)}"
 
     def last_chunk(self) -> str:
         """The chunk that ends the job's answer channel."""

@@ -17,7 +17,8 @@ from worker.consumer import Consumer
 from worker.model_client import ModelClient
 from worker.serving import Serving
 from worker.settings import read_settings
-from worker.stream import DEAD_STREAM, JobStream
+from worker.settlement import DEAD_STREAM
+from worker.stream import JobStream
 
 AWAITED_WITHIN_S = 20
 
