@@ -13,7 +13,7 @@ from typing import Final
 from worker.clock import RedisClock
 from worker.delivery import Delivery
 from worker.outage import Outage, heed_cancellation, pause_s
-from worker.outcome import Ending, outcome_fields
+from worker.outcome import Ending, dead_letter_fields, outcome_fields
 from worker.serving import Emit, Serving
 from worker.settings import Settings
 from worker.stream import JobStream, RedisUnusableError
@@ -143,11 +143,12 @@ class Consumer:
             self._slot_freed.set()
 
     def _say_outcome(self, ending: Ending, *, first: bool) -> None:
+        now, worker_id = self._clock.now(), self._settings.worker_id
+        if ending.dead_letter_reason:
+            self._emit("dead_letter", now, **dead_letter_fields(ending, worker_id))
         if ending.identity is None:
             _log.warning("entry %s left the stream without a job: %s", ending.delivery.entry_id, ending.detail)
             return
-        now = self._clock.now()
-        worker_id = self._settings.worker_id
         self._emit("outcome", now, **outcome_fields(ending, ending.identity, worker_id, first=first, settled_at=now))
 
     async def _beat(self) -> None:

@@ -89,3 +89,14 @@ def outcome_fields(
         "tokens_out": ending.tokens_out,
         "attempt": ending.attempt,
     }
+
+
+def dead_letter_fields(ending: Ending, worker_id: str) -> dict[str, Any]:
+    """The fields of the journal's DeadLetterEvent but `event`, `at` and `source`."""
+    return {
+        "worker_id": worker_id,
+        "entry_id": ending.delivery.entry_id,
+        "job_id": ending.identity.job_id if ending.identity else None,
+        "request_id": ending.identity.request_id if ending.identity else None,
+        "reason": ending.dead_letter_reason,
+    }

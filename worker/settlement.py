@@ -17,6 +17,7 @@ from worker.outcome import STATUS_OF_OUTCOME, Ending
 
 DEAD_STREAM: Final = "shedlab:dead"
 MOST_DEAD_LETTERS: Final = 1000
+MOST_DEAD_LETTER_BYTES: Final = 8192
 # Clients make up the names of classes.
 MOST_CLASSES: Final = 1000
 
@@ -55,4 +56,5 @@ def settle_arguments(ending: Ending, worker_life: str) -> tuple[str | int, ...]:
         ending.service_sample,
         SERVICE_SAMPLES,
         MOST_CLASSES,
+        MOST_DEAD_LETTER_BYTES,
     )

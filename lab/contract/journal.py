@@ -142,6 +142,19 @@ class OutcomeEvent(Event):
     attempt: int
 
 
+class DeadLetterEvent(Event):
+    """`dead_letter` (worker): an entry set aside in `shedlab:dead` unserved, and why.
+
+    `job_id` and `request_id` are None where it does not name its job; where it does, an `outcome` follows.
+    """
+
+    worker_id: str
+    entry_id: str
+    job_id: str | None
+    request_id: str | None
+    reason: str
+
+
 class UnfinishedEvent(Event):
     """`unfinished` (runner): a job still in the stream when the drain's bound was reached."""
 

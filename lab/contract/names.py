@@ -5,7 +5,8 @@ Redis holds:
     shedlab:job:<job_id>      hash of one job, for GET /v1/jobs/{id}; expires JOB_RETENTION_S after its last change.
                               The gate writes job, status, entry_id (status "withdrawn": taken back unserved);
                               the settling worker status, outcome, finished_at, attempts, tokens_out, settled_by
-    shedlab:dead              stream of entries set aside unserved, with the reason; about 1,000 are kept
+    shedlab:dead              stream of entries set aside unserved: the entry's fields, cut to 8,192 bytes (whole is
+                              then "no"), entry_id and reason; the last 1,000 are kept
     shedlab:answer:<job_id>   list, the job's answer channel: one JSON text per answer chunk, the last has "done": true
     shedlab:workers           hash worker_id -> slots
     shedlab:heartbeats        sorted set worker_id -> Redis time in ms of its last heartbeat

@@ -10,9 +10,6 @@ from lab.contract.journal import AttemptEvent, Event, HeartbeatEvent, OutcomeEve
 from lab.contract.messages import Job
 from lab.contract.names import (
     ANSWER_KEY_PREFIX,
-    ENTRY_VERSION,
-    FIELD_JOB,
-    FIELD_VERSION,
     HEARTBEATS_KEY,
     STREAM,
     WORKERS_KEY,
@@ -149,55 +146,6 @@ def test_a_model_that_nobody_runs_is_an_error(redis_url: str, queue: Queue) -> N
     (outcome,) = burst(redis_url, f"http://127.0.0.1:{free_port()}").of("outcome")
     assert outcome["outcome"] == "error"
     assert outcome["detail"].startswith("ConnectError")
-
-
-MALFORMED = {
-    "another_version": {FIELD_VERSION: "0", FIELD_JOB: '{"job_id":"job-x","request_id":"request-x","deadline_at":5}'},
-    "a_field_missing": {FIELD_VERSION: ENTRY_VERSION, FIELD_JOB: '{"job_id":"job-x","request_id":"request-x"}'},
-    "a_wrong_type": {
-        FIELD_VERSION: ENTRY_VERSION,
-        FIELD_JOB: '{"job_id":"job-x","request_id":"request-x","tenant":[]}',
-    },
-}
-
-
-@pytest.mark.parametrize("fields", MALFORMED.values(), ids=MALFORMED)
-def test_a_malformed_entry_that_names_its_job_is_dead_lettered(
-    redis_url: str, model_url: str, queue: Queue, fields: dict[str, str]
-) -> None:
-    queue.put_fields(fields)
-    after = queue.put()
-    first, second = burst(redis_url, model_url, WORKER_SLOTS="1").of("outcome")
-    assert (first["outcome"], first["job_id"], first["request_id"]) == ("dead_lettered", "job-x", "request-x")
-    assert (second["outcome"], second["job_id"]) == ("ok", after.job_id)
-    (dead,) = queue.dead_letters()
-    assert dead["reason"] == first["detail"]
-    assert dead[FIELD_JOB] == fields[FIELD_JOB]
-    assert queue.redis.hget("shedlab:job:job-x", "outcome") == "dead_lettered"
-    assert queue.length() == 0
-
-
-NAMELESS = {
-    "no_fields_of_ours": {b"x": b"y"},
-    "no_json": {FIELD_VERSION.encode(): b"1", FIELD_JOB.encode(): b"{"},
-    "no_object": {FIELD_VERSION.encode(): b"1", FIELD_JOB.encode(): b"[1]"},
-    "no_text": {FIELD_VERSION.encode(): b"1", FIELD_JOB.encode(): b"\xff\xfe\x00"},
-    "a_job_id_that_is_none": {FIELD_VERSION.encode(): b"1", FIELD_JOB.encode(): b'{"job_id":"a b"}'},
-    "nested_without_end": {FIELD_VERSION.encode(): b"1", FIELD_JOB.encode(): b"[" * 100_000},
-    "thousands_of_fields": {f"f{number}".encode(): b"" for number in range(9000)},
-}
-
-
-@pytest.mark.parametrize("fields", NAMELESS.values(), ids=NAMELESS)
-def test_an_entry_without_a_name_leaves_the_stream_and_is_logged(
-    redis_url: str, model_url: str, queue: Queue, fields: dict[bytes, bytes], caplog: pytest.LogCaptureFixture
-) -> None:
-    queue.put_fields(fields)
-    assert burst(redis_url, model_url).of("outcome") == []
-    assert queue.length() == 0
-    assert queue.pending() == []
-    assert len(queue.dead_letters()) == 1
-    assert "left the stream without a job" in caplog.text
 
 
 def test_a_worker_takes_itself_off_the_books_when_it_ends(redis_url: str, model_url: str, queue: Queue) -> None:
