@@ -9,12 +9,16 @@ import sys
 
 from lab.contract.journal import emit
 from lab.contract.names import EXIT_COULD_NOT_RUN, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE
+from worker.breaker import Breaker, State
 from worker.clock import RedisClock
 from worker.consumer import Consumer
 from worker.model_client import ModelClient
-from worker.serving import Serving
-from worker.settings import Settings, SettingsError, read_settings
+from worker.retry_budget import RetryBudget
+from worker.serving import Emit, Serving
+from worker.settings import Settings, read_settings
+from worker.slots import Slots
 from worker.stream import JobStream
+from worker.values import SettingsError
 
 
 def main() -> int:
@@ -42,8 +46,7 @@ async def work(settings: Settings) -> None:
     say = functools.partial(emit, sys.stdout)
     clock = RedisClock()
     stream, model = JobStream(settings, clock), ModelClient(settings)
-    serving = Serving(settings.worker_id, settings.max_attempts, model, clock, say)
-    consumer = Consumer(settings, stream, serving, clock, say)
+    consumer = consumer_of(settings, stream, model, clock, say)
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, _on_signal, consumer)
     try:
@@ -51,6 +54,17 @@ async def work(settings: Settings) -> None:
     finally:
         await model.aclose()
         await stream.aclose()
+
+
+def consumer_of(settings: Settings, stream: JobStream, model: ModelClient, clock: RedisClock, say: Emit) -> Consumer:
+    """The loop of one worker, joined to its breaker and its retry budget."""
+
+    def say_breaker(state: State, reason: str) -> None:
+        say("breaker", clock.now(), worker_id=settings.worker_id, state=state, reason=reason)
+
+    breaker, budget = Breaker(settings.breaker, say_breaker), RetryBudget(settings.retry_budget_ratio)
+    serving = Serving(settings.worker_id, settings.max_attempts, model, clock, say, breaker=breaker, budget=budget)
+    return Consumer(settings, stream, serving, Slots(settings.slots, breaker), clock=clock, emit=say)
 
 
 def _on_signal(consumer: Consumer) -> None:

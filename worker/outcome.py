@@ -2,11 +2,12 @@
 
 import json
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from lab.contract.names import PROBE_PREFIX
 from worker.delivery import Delivery, JobIdentity
 
+RetryDenial = Literal["breaker", "retry_budget"]
 STATUS_OF_OUTCOME: Final = {
     "ok": "completed",
     "late": "completed",
@@ -37,6 +38,7 @@ class Ending:
     ttft_s: float | None = None
     tokens_out: int = 0
     attempt: int = 0
+    retry_denied: RetryDenial | None = None
 
     @property
     def dead_letter_reason(self) -> str:
@@ -88,6 +90,7 @@ def outcome_fields(
         "ttft_s": ending.ttft_s,
         "tokens_out": ending.tokens_out,
         "attempt": ending.attempt,
+        "retry_denied": ending.retry_denied,
     }
 
 

@@ -6,7 +6,7 @@ Each service reads these names once, in its own settings.py, and refuses values 
 import json
 
 from lab.contract.policy_spec import POLICY_ADAPTER, PolicySpec
-from lab.contract.scenario import Scenario
+from lab.contract.scenario import Scenario, Stack
 
 # Every service
 HOST = "HOST"
@@ -31,6 +31,10 @@ TOTAL_TIMEOUT_S = "TOTAL_TIMEOUT_S"
 MAX_ATTEMPTS = "MAX_ATTEMPTS"
 RECLAIM_AFTER_S = "RECLAIM_AFTER_S"
 DRAIN_S = "DRAIN_S"
+BREAKER_FAILURES = "BREAKER_FAILURES"  # the breaker is off where this is not set
+BREAKER_OPEN_FOR_S = "BREAKER_OPEN_FOR_S"
+BREAKER_PROBES = "BREAKER_PROBES"
+RETRY_BUDGET_RATIO = "RETRY_BUDGET_RATIO"  # retries per first attempt; without bound where this is not set
 
 # Model
 MODEL_SLOTS = "MODEL_SLOTS"
@@ -75,7 +79,20 @@ def worker_environment(scenario: Scenario) -> dict[str, str]:
         HEARTBEAT_S: repr(stack.heartbeat),
         RECLAIM_AFTER_S: repr(stack.reclaim_after),
         DRAIN_S: repr(WORKER_DRAIN_S),
+        **_guards(stack),
     }
+
+
+def _guards(stack: Stack) -> dict[str, str]:
+    """What keeps a worker from hammering a provider that fails; nothing where it is not declared."""
+    guards = {}
+    if stack.breaker is not None:
+        guards[BREAKER_FAILURES] = str(stack.breaker.failures)
+        guards[BREAKER_OPEN_FOR_S] = repr(stack.breaker.open_for)
+        guards[BREAKER_PROBES] = str(stack.breaker.probes)
+    if stack.retry_budget is not None:
+        guards[RETRY_BUDGET_RATIO] = repr(stack.retry_budget)
+    return guards
 
 
 def model_environment(scenario: Scenario) -> dict[str, str]:

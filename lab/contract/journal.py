@@ -118,7 +118,7 @@ class OutcomeEvent(Event):
     """`outcome` (worker): a job settled. `duplicate` is true where another settled it before; only the first counts.
 
     `first_token_at` is None where none came; `slot_s` is how long the job held its slot; `ttft_s` is the endpoint's, of
-    the last attempt.
+    the last attempt. `retry_denied` says what forbade a further attempt that max_attempts and the deadline allowed.
     """
 
     request_id: str
@@ -140,6 +140,7 @@ class OutcomeEvent(Event):
     ttft_s: float | None
     tokens_out: int
     attempt: int
+    retry_denied: Literal["breaker", "retry_budget"] | None
 
 
 class DeadLetterEvent(Event):
@@ -152,6 +153,14 @@ class DeadLetterEvent(Event):
     entry_id: str
     job_id: str | None
     request_id: str | None
+    reason: str
+
+
+class BreakerEvent(Event):
+    """`breaker` (worker): its breaker is now closed, open or half_open. While it is open the worker takes no job."""
+
+    worker_id: str
+    state: Literal["closed", "open", "half_open"]
     reason: str
 
 

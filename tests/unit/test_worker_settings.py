@@ -1,8 +1,15 @@
+from pathlib import Path
+from typing import Any
+
 import pytest
 
-from lab.contract.environment import WORKER_DRAIN_S
-from lab.contract.scenario import Stack
-from worker.settings import SettingsError, read_settings
+from lab.contract.environment import WORKER_DRAIN_S, worker_environment
+from lab.contract.loading import load_scenario
+from lab.contract.scenario import Scenario, Stack
+from lab.contract.speed import scaled
+from worker.breaker import BreakerRule
+from worker.settings import read_settings
+from worker.values import SettingsError
 
 
 def test_the_defaults_are_the_contracts() -> None:
@@ -31,6 +38,8 @@ BAD = {
     "REDIS_URL": ("", "localhost:6379", "redis://", "redis://host:port/0", "http://host"),
     "MODEL_URL": ("", "ftp://host", "http://", "http://user:word@host/v1", "http://host:99999/v1", "http://a b/v1"),
     "SERVICE_ID": ("", " ", "a\nb"),
+    "BREAKER_FAILURES": ("0", "1001", ""),
+    "RETRY_BUDGET_RATIO": ("-0.1", "1.1", "20%", "nan", ""),
     "MODEL_API_KEY": ("a\nb", "é"),
 }
 
@@ -47,3 +56,27 @@ def test_no_secret_is_shown() -> None:
     with pytest.raises(SettingsError) as refused:
         read_settings({"REDIS_URL": "http://:hidden@host/0"})
     assert "hidden" not in str(refused.value)
+
+
+def test_breaker_and_retry_budget_are_off_unless_declared() -> None:
+    settings = read_settings(worker_environment(scenario_with({})))
+    assert (settings.breaker, settings.retry_budget_ratio) == (None, None)
+
+
+def test_what_a_scenario_declares_of_them_reaches_the_worker() -> None:
+    stack = {"breaker": {"failures": 7, "open_for": "1500ms", "probes": 2}, "retry_budget": "20%"}
+    settings = read_settings(worker_environment(scenario_with(stack)))
+    assert settings.breaker == BreakerRule(failures=7, open_for_s=1.5, probes=2)
+    assert settings.retry_budget_ratio == 0.2
+    faster = read_settings(worker_environment(scaled(scenario_with(stack), 10)))
+    assert faster.breaker == BreakerRule(failures=7, open_for_s=pytest.approx(0.15), probes=2)
+
+
+def test_an_empty_breaker_has_the_same_defaults_on_both_sides() -> None:
+    declared = read_settings(worker_environment(scenario_with({"breaker": {}})))
+    assert declared.breaker == read_settings({"BREAKER_FAILURES": "5"}).breaker
+
+
+def scenario_with(stack: dict[str, Any]) -> Scenario:
+    shipped = load_scenario(Path(__file__).parents[2] / "scenarios" / "quick_check.yaml").scenario
+    return shipped.model_copy(update={"stack": Stack.model_validate(stack)})
