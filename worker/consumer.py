@@ -12,8 +12,9 @@ from typing import Final
 
 from worker.clock import RedisClock
 from worker.delivery import Delivery
+from worker.job_line import dead_letter_fields, outcome_fields
 from worker.outage import Outage, heed_cancellation, pause_s
-from worker.outcome import Ending, dead_letter_fields, outcome_fields
+from worker.outcome import Ending
 from worker.serving import Emit, Serving
 from worker.settings import Settings
 from worker.slots import Slots

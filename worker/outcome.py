@@ -1,8 +1,8 @@
-"""How a job ended, and what is said of it. Pure: knows outcomes; must not know Redis, the model or a clock."""
+"""How a job ended. Pure: knows outcomes; must not know Redis, the model or a clock."""
 
 import json
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from lab.contract.names import PROBE_PREFIX
 from worker.delivery import Delivery, JobIdentity
@@ -16,7 +16,6 @@ STATUS_OF_OUTCOME: Final = {
     "error": "failed",
     "dead_lettered": "failed",
 }
-# The model's call was completed: its service time is a sample.
 COMPLETED: Final = ("ok", "late")
 
 
@@ -41,6 +40,11 @@ class Ending:
     retry_denied: RetryDenial | None = None
 
     @property
+    def completed(self) -> bool:
+        """Whether the model's call was completed, in time or not."""
+        return self.outcome in COMPLETED
+
+    @property
     def dead_letter_reason(self) -> str:
         """Why the entry is kept as a dead letter, empty where it is not."""
         return self.detail if self.outcome == "dead_lettered" else ""
@@ -53,7 +57,7 @@ class Ending:
         waits between them keep the next job waiting too.
         """
         probe = self.identity is None or self.identity.request_id.startswith(PROBE_PREFIX)
-        if probe or self.outcome not in COMPLETED:
+        if probe or not self.completed:
             return ""
         service_s = max(0.0, self.finished_at - self.delivery.dequeued_at)
         return f"{round(self.finished_at * 1000)}:{round(service_s * 1e6)}"
@@ -62,44 +66,3 @@ class Ending:
         """The chunk that ends the job's answer channel."""
         said = {"done": True, "outcome": self.outcome, "tokens_out": self.tokens_out, "detail": self.detail}
         return json.dumps(said, separators=(",", ":"))
-
-
-def outcome_fields(
-    ending: Ending, identity: JobIdentity, worker_id: str, *, first: bool, settled_at: float
-) -> dict[str, Any]:
-    """The fields of the journal's OutcomeEvent but `event`, `at` and `source`; the slot was held until `settled_at`."""
-    delivery = ending.delivery
-    return {
-        "request_id": identity.request_id,
-        "job_id": identity.job_id,
-        "job_class": identity.job_class,
-        "tenant": identity.tenant,
-        "worker_id": worker_id,
-        "outcome": ending.outcome,
-        "duplicate": not first,
-        "detail": ending.detail,
-        "enqueued_at": delivery.enqueued_at,
-        "dequeued_at": delivery.dequeued_at,
-        # The clock is an estimate: an empty queue must not show a negative age.
-        "queue_age_s": max(0.0, delivery.dequeued_at - delivery.enqueued_at),
-        "deadline_at": identity.deadline_at,
-        "first_token_at": ending.first_token_at,
-        "finished_at": ending.finished_at,
-        "slot_s": max(0.0, settled_at - delivery.dequeued_at),
-        "endpoint_latency_s": ending.endpoint_latency_s,
-        "ttft_s": ending.ttft_s,
-        "tokens_out": ending.tokens_out,
-        "attempt": ending.attempt,
-        "retry_denied": ending.retry_denied,
-    }
-
-
-def dead_letter_fields(ending: Ending, worker_id: str) -> dict[str, Any]:
-    """The fields of the journal's DeadLetterEvent but `event`, `at` and `source`."""
-    return {
-        "worker_id": worker_id,
-        "entry_id": ending.delivery.entry_id,
-        "job_id": ending.identity.job_id if ending.identity else None,
-        "request_id": ending.identity.request_id if ending.identity else None,
-        "reason": ending.dead_letter_reason,
-    }

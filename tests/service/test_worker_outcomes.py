@@ -148,6 +148,17 @@ def test_a_model_that_nobody_runs_is_an_error(redis_url: str, queue: Queue) -> N
     assert outcome["detail"].startswith("ConnectError")
 
 
+def test_a_flaky_provider_shows_as_jobs_neither_ok_nor_late(redis_url: str, model_url: str, queue: Queue) -> None:
+    disturb(model_url, failure_ratio=0.35)
+    for number in range(40):
+        queue.put(request_id=f"flaky-{number}")
+    lines = [(event["ok"], event["late"], event["result"]) for event in burst(redis_url, model_url).of("outcome")]
+    failed = lines.count((False, False, "error"))
+    assert lines.count((True, False, "ok")) == 40 - failed
+    # The draws follow from the model's seed and the requests' names.
+    assert 7 <= failed <= 21
+
+
 def test_a_worker_takes_itself_off_the_books_when_it_ends(redis_url: str, model_url: str, queue: Queue) -> None:
     queue.put()
     worked = burst(redis_url, model_url)

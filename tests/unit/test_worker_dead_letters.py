@@ -11,7 +11,8 @@ from lab.contract.journal import DeadLetterEvent, line_of
 from lab.contract.messages import Job
 from lab.contract.names import ENTRY_VERSION, FIELD_JOB, FIELD_VERSION
 from worker.delivery import MOST_JOB_CHARACTERS, Delivery, MalformedEntryError, read_job
-from worker.outcome import Ending, dead_letter_fields, outcome_fields
+from worker.job_line import dead_letter_fields, outcome_fields
+from worker.outcome import Ending
 from worker.settlement import settle_arguments, settle_keys
 
 GOOD = Job(

@@ -68,8 +68,8 @@ def test_what_a_scenario_declares_of_them_reaches_the_worker() -> None:
     settings = read_settings(worker_environment(scenario_with(stack)))
     assert settings.breaker == BreakerRule(failures=7, open_for_s=1.5, probes=2)
     assert settings.retry_budget_ratio == 0.2
-    faster = read_settings(worker_environment(scaled(scenario_with(stack), 10)))
-    assert faster.breaker == BreakerRule(failures=7, open_for_s=pytest.approx(0.15), probes=2)
+    faster = read_settings(worker_environment(scaled(scenario_with(stack), 2)))
+    assert faster.breaker == BreakerRule(failures=7, open_for_s=0.75, probes=2)
 
 
 def test_an_empty_breaker_has_the_same_defaults_on_both_sides() -> None:
