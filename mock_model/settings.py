@@ -19,13 +19,19 @@ class SettingsError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything the mock model is told. `slots` requests are worked on at a time."""
+    """Everything the mock model is told. `slots` requests are worked on at a time, whichever name they use."""
 
     host: str
     port: int
     slots: int
     seed: int
     model_name: str
+    fallback_models: tuple[str, ...]
+
+    @property
+    def model_names(self) -> tuple[str, ...]:
+        """Every name it answers to, its own first."""
+        return (self.model_name, *self.fallback_models)
 
 
 def read_settings(environ: Mapping[str, str]) -> Settings:
@@ -40,6 +46,7 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         slots=_whole(environ, env.MODEL_SLOTS, DEFAULT_SLOTS, 1, MOST_SLOTS),
         seed=_whole(environ, env.SEED, 0, 0, MOST_SEED),
         model_name=_word(environ, env.MODEL_NAME, env.DEFAULT_MODEL_NAME),
+        fallback_models=_words(environ, env.FALLBACK_MODELS),
     )
 
 
@@ -48,6 +55,14 @@ def _whole(environ: Mapping[str, str], name: str, default: int, least: int, most
     if not (text.isascii() and text.isdigit() and len(text) <= len(str(most)) and least <= int(text) <= most):
         raise SettingsError(f"{name} is {text!r}; it must be a whole number from {least} to {most}")
     return int(text)
+
+
+def _words(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
+    text = environ.get(name, "")
+    words = tuple(text.split(",")) if text else ()
+    if not all(word.strip() and word.isprintable() for word in words):
+        raise SettingsError(f"{name} is {text!r}; it must be printable names with commas between them")
+    return words
 
 
 def _word(environ: Mapping[str, str], name: str, default: str) -> str:

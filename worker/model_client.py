@@ -125,10 +125,14 @@ class ModelClient:
             return progress.ended("error", "the model's answer ended before [DONE]")
         return progress.ended("ok")
 
+    def model_of(self, job: Job) -> str:
+        """The model a job is for: its own, where it was degraded to another."""
+        return job.model or self._settings.model_name
+
     async def _stream(self, job: Job, attempt: int, progress: _Progress) -> None:
         total_at = progress.started_at + self._settings.total_timeout_s
         first_at = min(total_at, progress.started_at + self._settings.first_token_timeout_s)
-        body, headers = request_body(job, self._settings.model_name), request_headers(job, attempt)
+        body, headers = request_body(job, self.model_of(job)), request_headers(job, attempt)
         async with (
             asyncio.timeout_at(first_at) as limit,
             self._http.stream("POST", self._url, content=body, headers=headers) as response,

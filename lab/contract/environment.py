@@ -38,6 +38,7 @@ RETRY_BUDGET_RATIO = "RETRY_BUDGET_RATIO"  # retries per first attempt; without 
 
 # Model
 MODEL_SLOTS = "MODEL_SLOTS"
+FALLBACK_MODELS = "FALLBACK_MODELS"  # further model names it answers to, with commas between them
 SEED = "SEED"
 
 # Load generator
@@ -95,9 +96,18 @@ def _guards(stack: Stack) -> dict[str, str]:
     return guards
 
 
+def fallback_models(scenario: Scenario) -> list[str]:
+    """The models that policies send degraded jobs to, in order."""
+    # Not every policy degrades, and not every one that does names a model.
+    named = {getattr(getattr(policy, "degrade", None), "model", None) for policy in scenario.policies.values()}
+    return sorted(name for name in named if name is not None)
+
+
 def model_environment(scenario: Scenario) -> dict[str, str]:
     """The mock model's settings that follow from the scenario."""
+    fallbacks = fallback_models(scenario)
     return {
+        **({FALLBACK_MODELS: ",".join(fallbacks)} if fallbacks else {}),
         MODEL_SLOTS: str(scenario.stack.model_slots),
         SEED: str(scenario.workload.seed),
         MODEL_NAME: DEFAULT_MODEL_NAME,

@@ -38,7 +38,11 @@ class JobRequest(Message):
 
 
 class Job(Message):
-    """One stream entry's FIELD_JOB, as JSON. Times are Redis time in unix seconds."""
+    """One stream entry's FIELD_JOB, as JSON. Times are Redis time in unix seconds.
+
+    `degraded` marks a job that was admitted for less: with fewer `max_output_tokens`, less `work_s`, or for another
+    `model` than the workers' own.
+    """
 
     job_id: Identifier
     request_id: Identifier
@@ -50,6 +54,8 @@ class Job(Message):
     max_output_tokens: TokenCount
     work_s: Seconds | None = None
     first_token_s: Seconds | None = None
+    degraded: bool = False
+    model: str | None = None
 
 
 class JobAccepted(Message):

@@ -15,10 +15,10 @@ STARTS_WITHIN_S = 10
 
 
 @contextmanager
-def running_model(*, slots: int = 16, seed: int = 7) -> Iterator[str]:
-    """The root URL of a model that is at rest and runs until the block ends."""
+def running_model(*, slots: int = 16, seed: int = 7, **environ: str) -> Iterator[str]:
+    """The root URL of a model that is at rest and runs until the block ends; `environ` adds settings by name."""
     held = bound_socket(LOOPBACK, 0)
-    server = model_server(read_settings({"MODEL_SLOTS": str(slots), "SEED": str(seed)}))
+    server = model_server(read_settings({"MODEL_SLOTS": str(slots), "SEED": str(seed), **environ}))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [held]})
     thread.start()
     try:

@@ -148,6 +148,26 @@ def test_a_model_that_nobody_runs_is_an_error(redis_url: str, queue: Queue) -> N
     assert outcome["detail"].startswith("ConnectError")
 
 
+def test_a_degraded_job_goes_to_its_model_and_gets_its_tokens(redis_url: str, queue: Queue) -> None:
+    with running_model(FALLBACK_MODELS="small") as url:
+        queue.put(degraded=True, model="small", max_output_tokens=7)
+        queue.put(degraded=True, max_output_tokens=3)
+        queue.put(degraded=True, model="nobody-has-it")
+        outcomes = burst(redis_url, url, WORKER_SLOTS="1").of("outcome")
+    assert [(event["outcome"], event["tokens_out"]) for event in outcomes] == [("ok", 7), ("ok", 3), ("error", 0)]
+    assert outcomes[2]["detail"].startswith("the model answered 404: The model 'nobody-has-it' does not exist")
+
+
+def test_work_that_nobody_declared_lasts_as_long_as_the_tokens_allowed(redis_url: str, queue: Queue) -> None:
+    with running_model() as url:
+        long, short = queue.put(work_s=None, max_output_tokens=200), queue.put(work_s=None, max_output_tokens=10)
+        events = burst(redis_url, url).of("outcome")
+    spent_s = {event["job_id"]: event["endpoint_latency_s"] for event in events}
+    # Half of 200 tokens at 5 ms each, at least; a tenth of a second and all of 10 tokens, at most.
+    assert spent_s[long.job_id] >= 0.5
+    assert spent_s[short.job_id] < spent_s[long.job_id]
+
+
 def test_a_flaky_provider_shows_as_jobs_neither_ok_nor_late(redis_url: str, model_url: str, queue: Queue) -> None:
     disturb(model_url, failure_ratio=0.35)
     for number in range(40):

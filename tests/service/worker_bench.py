@@ -47,7 +47,7 @@ class Queue:
             created_at=now,
             deadline_at=now + deadline_s,
             input_tokens=10,
-            max_output_tokens=20,
+            max_output_tokens=int(fields.pop("max_output_tokens", 20)),
             work_s=work_s,
             first_token_s=None if work_s is None else min(0.05, work_s / 4),
             **fields,
