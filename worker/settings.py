@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from lab.contract import environment as env
 from worker.breaker import BreakerRule
-from worker.values import api_key, count, model_url, ratio, redis_url, seconds, word
+from worker.values import address, api_key, ca_file, count, model_url, ratio, redis_url, seconds, switch, word
 
 MOST_SLOTS = 4096
 MOST_ATTEMPTS = 100
@@ -22,6 +22,9 @@ class Settings:
     model_url: str
     model_name: str
     model_api_key: str = field(repr=False)
+    model_connect: str | None
+    model_ca_file: str | None
+    lab_headers: bool
     connect_timeout_s: float
     first_token_timeout_s: float
     total_timeout_s: float
@@ -46,6 +49,9 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         model_url=model_url(environ),
         model_name=word(environ, env.MODEL_NAME, env.DEFAULT_MODEL_NAME),
         model_api_key=api_key(environ),
+        model_connect=address(environ, env.MODEL_CONNECT),
+        model_ca_file=ca_file(environ),
+        lab_headers=switch(environ, env.MODEL_LAB_HEADERS, default=not _is_real_endpoint(environ)),
         connect_timeout_s=seconds(environ, env.CONNECT_TIMEOUT_S, 2.0),
         first_token_timeout_s=seconds(environ, env.FIRST_TOKEN_TIMEOUT_S, 30.0),
         total_timeout_s=seconds(environ, env.TOTAL_TIMEOUT_S, 60.0),
@@ -58,8 +64,13 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
     )
 
 
+def _is_real_endpoint(environ: Mapping[str, str]) -> bool:
+    # The lab's own model speaks plain http and needs no key, and workers go to a proxy in front of it by MODEL_URL.
+    return bool(api_key(environ) or environ.get(env.MODEL_CONNECT)) or model_url(environ).startswith("https:")
+
+
 def _breaker(environ: Mapping[str, str]) -> BreakerRule | None:
-    if env.BREAKER_FAILURES not in environ:
+    if not environ.get(env.BREAKER_FAILURES):
         return None
     return BreakerRule(
         failures=count(environ, env.BREAKER_FAILURES, 5, MOST_FAILURES),

@@ -25,6 +25,12 @@ WORKER_SLOTS = "WORKER_SLOTS"
 MODEL_URL = "MODEL_URL"
 MODEL_NAME = "MODEL_NAME"
 MODEL_API_KEY = "MODEL_API_KEY"
+# Another host:port to connect to than MODEL_URL's, such as a proxy's; host name and TLS name stay those of MODEL_URL.
+MODEL_CONNECT = "MODEL_CONNECT"
+MODEL_CA_FILE = "MODEL_CA_FILE"  # PEM; certificates are checked against these authorities only
+# "1" or "0": whether the model is told of jobs and declared work in x-job-* and x-lab-* headers. Where this is not set,
+# only a plain http MODEL_URL without key and without MODEL_CONNECT is: everything else is taken for a real endpoint.
+MODEL_LAB_HEADERS = "MODEL_LAB_HEADERS"
 CONNECT_TIMEOUT_S = "CONNECT_TIMEOUT_S"
 FIRST_TOKEN_TIMEOUT_S = "FIRST_TOKEN_TIMEOUT_S"  # noqa: S105 - the name of a setting, no secret
 TOTAL_TIMEOUT_S = "TOTAL_TIMEOUT_S"
@@ -38,6 +44,8 @@ RETRY_BUDGET_RATIO = "RETRY_BUDGET_RATIO"  # retries per first attempt; without 
 
 # Model
 MODEL_SLOTS = "MODEL_SLOTS"
+TLS_CERT_FILE = "TLS_CERT_FILE"  # PEM, served over https where this and TLS_KEY_FILE are set
+TLS_KEY_FILE = "TLS_KEY_FILE"
 FALLBACK_MODELS = "FALLBACK_MODELS"  # further model names it answers to, with commas between them
 SEED = "SEED"
 

@@ -25,7 +25,7 @@ def running_model(*, slots: int = 16, seed: int = 7, **environ: str) -> Iterator
         limit_at = time.monotonic() + STARTS_WITHIN_S
         while not server.started and time.monotonic() < limit_at:
             time.sleep(0.01)
-        yield f"http://{LOOPBACK}:{held.getsockname()[1]}"
+        yield f"{'https' if 'TLS_CERT_FILE' in environ else 'http'}://{LOOPBACK}:{held.getsockname()[1]}"
     finally:
         server.should_exit = True
         thread.join()

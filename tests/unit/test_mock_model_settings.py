@@ -46,3 +46,18 @@ BAD = {
 def test_a_value_that_cannot_be_used_is_refused_by_name(name: str, value: str) -> None:
     with pytest.raises(SettingsError, match=f"^{name} is "):
         read_settings({name: value})
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"TLS_CERT_FILE": __file__},
+        {"TLS_KEY_FILE": __file__},
+        {"TLS_CERT_FILE": "/nowhere/at-all.pem", "TLS_KEY_FILE": "/nowhere/at-all.key"},
+        {"TLS_CERT_FILE": __file__, "TLS_KEY_FILE": __file__},
+        {"TLS_CERT_FILE": "\0", "TLS_KEY_FILE": ""},
+    ],
+)
+def test_a_certificate_that_cannot_be_used_is_one_sentence(files: dict[str, str]) -> None:
+    with pytest.raises(SettingsError, match=r"^TLS_CERT_FILE .*TLS_KEY_FILE "):
+        read_settings(files)

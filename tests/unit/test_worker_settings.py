@@ -38,9 +38,12 @@ BAD = {
     "REDIS_URL": ("", "localhost:6379", "redis://", "redis://host:port/0", "http://host"),
     "MODEL_URL": ("", "ftp://host", "http://", "http://user:word@host/v1", "http://host:99999/v1", "http://a b/v1"),
     "SERVICE_ID": ("", " ", "a\nb"),
-    "BREAKER_FAILURES": ("0", "1001", ""),
-    "RETRY_BUDGET_RATIO": ("-0.1", "1.1", "20%", "nan", ""),
-    "MODEL_API_KEY": ("a\nb", "é"),
+    "BREAKER_FAILURES": ("0", "1001", " "),
+    "RETRY_BUDGET_RATIO": ("-0.1", "1.1", "20%", "nan", " "),
+    "MODEL_API_KEY": ("a\nb", "é", "a b", " "),
+    "MODEL_CONNECT": ("host", ":80", "host:0", "host:99999", "user@host:80", "host:80/v1", "a b:80", "http://h:80"),
+    "MODEL_CA_FILE": ("/nowhere/at-all.pem", __file__, "\0"),
+    "MODEL_LAB_HEADERS": ("yes", "2"),
 }
 
 
@@ -48,6 +51,11 @@ BAD = {
 def test_a_value_that_cannot_be_used_is_refused_by_name(name: str, value: str) -> None:
     with pytest.raises(SettingsError, match=f"^{name} "):
         read_settings({name: value})
+
+
+def test_what_may_be_missing_may_be_empty() -> None:
+    optional = ("BREAKER_FAILURES", "RETRY_BUDGET_RATIO", "MODEL_API_KEY", "MODEL_CONNECT", "MODEL_CA_FILE")
+    assert read_settings(dict.fromkeys([*optional, "MODEL_LAB_HEADERS"], "")) == read_settings({})
 
 
 def test_no_secret_is_shown() -> None:
