@@ -7,6 +7,8 @@ from lab.contract import environment as env
 from worker.breaker import BreakerRule
 from worker.values import address, api_key, ca_file, count, model_url, ratio, redis_url, seconds, switch, word
 
+DEFAULT_HOST = "127.0.0.1"
+MOST_PORT = 65_535
 MOST_SLOTS = 4096
 MOST_ATTEMPTS = 100
 MOST_FAILURES = 1000
@@ -32,6 +34,8 @@ class Settings:
     heartbeat_s: float
     reclaim_after_s: float
     drain_s: float
+    host: str
+    metrics_port: int | None
     breaker: BreakerRule | None
     retry_budget_ratio: float | None
 
@@ -59,9 +63,15 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         heartbeat_s=seconds(environ, env.HEARTBEAT_S, 0.5),
         reclaim_after_s=seconds(environ, env.RECLAIM_AFTER_S, 3.0),
         drain_s=seconds(environ, env.DRAIN_S, env.WORKER_DRAIN_S),
+        host=word(environ, env.HOST, DEFAULT_HOST),
+        metrics_port=_metrics_port(environ),
         breaker=_breaker(environ),
         retry_budget_ratio=ratio(environ, env.RETRY_BUDGET_RATIO),
     )
+
+
+def _metrics_port(environ: Mapping[str, str]) -> int | None:
+    return count(environ, env.METRICS_PORT, 0, MOST_PORT) if environ.get(env.METRICS_PORT) else None
 
 
 def _is_real_endpoint(environ: Mapping[str, str]) -> bool:

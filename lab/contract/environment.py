@@ -13,6 +13,7 @@ HOST = "HOST"
 PORT = "PORT"
 REDIS_URL = "REDIS_URL"
 SERVICE_ID = "SERVICE_ID"
+METRICS_PORT = "METRICS_PORT"  # a worker serves its Prometheus metrics on HOST at this port; off where this is not set
 
 # Gate
 POLICY = "POLICY"  # the policy's spec as JSON, such as {"kind":"queue_age","max_age":"2s","mode":"enforce"}

@@ -38,6 +38,7 @@ BAD = {
     "REDIS_URL": ("", "localhost:6379", "redis://", "redis://host:port/0", "http://host"),
     "MODEL_URL": ("", "ftp://host", "http://", "http://user:word@host/v1", "http://host:99999/v1", "http://a b/v1"),
     "SERVICE_ID": ("", " ", "a\nb"),
+    "METRICS_PORT": ("0", "65536", "http"),
     "BREAKER_FAILURES": ("0", "1001", " "),
     "RETRY_BUDGET_RATIO": ("-0.1", "1.1", "20%", "nan", " "),
     "MODEL_API_KEY": ("a\nb", "é", "a b", " "),
@@ -55,7 +56,7 @@ def test_a_value_that_cannot_be_used_is_refused_by_name(name: str, value: str) -
 
 def test_what_may_be_missing_may_be_empty() -> None:
     optional = ("BREAKER_FAILURES", "RETRY_BUDGET_RATIO", "MODEL_API_KEY", "MODEL_CONNECT", "MODEL_CA_FILE")
-    assert read_settings(dict.fromkeys([*optional, "MODEL_LAB_HEADERS"], "")) == read_settings({})
+    assert read_settings(dict.fromkeys([*optional, "MODEL_LAB_HEADERS", "METRICS_PORT"], "")) == read_settings({})
 
 
 def test_no_secret_is_shown() -> None:
