@@ -45,6 +45,8 @@ def model_server(settings: Settings) -> ModelServer:
         date_header=False,
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=SHUTDOWN_S,
+        ssl_certfile=settings.tls_cert_file,
+        ssl_keyfile=settings.tls_key_file,
     )
     return ModelServer(config, model.floor)
 

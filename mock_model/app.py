@@ -41,8 +41,9 @@ class MockModel:
         Raises:
             RefusedError: the request is refused, or is to fail.
         """
-        if chat.model != self.settings.model_name:
-            text = f"The model {chat.model[:80]!r} does not exist; this server has {self.settings.model_name!r}"
+        names = self.settings.model_names
+        if chat.model not in names:
+            text = f"The model {chat.model[:80]!r} does not exist; this server has {', '.join(map(repr, names))}"
             raise RefusedError(404, error_object(404, text, param="model", code="model_not_found"))
         asked = asked_of(chat, headers, f"unnamed-{next(self._numbers)}")
         felt = self.disturbance.within(asked.job_class)
@@ -54,7 +55,7 @@ class MockModel:
         completion = Completion(
             id=f"chatcmpl-{asked.request_id}",
             created=int(self._wall_clock()),
-            model=self.settings.model_name,
+            model=chat.model,
             prompt_tokens=chat.prompt_tokens,
             completion_tokens=given.tokens,
             finish_reason="stop",
@@ -94,7 +95,10 @@ def create_app(model: MockModel) -> FastAPI:
 
 
 def _add_openai_routes(app: FastAPI, model: MockModel) -> None:
-    listed = {"id": model.settings.model_name, "object": "model", "created": model.started_at, "owned_by": "lab"}
+    listed = [
+        {"id": name, "object": "model", "created": model.started_at, "owned_by": "lab"}
+        for name in model.settings.model_names
+    ]
 
     @app.post("/v1/chat/completions", response_model=None)
     async def chat_completions(request: Request) -> Response:
@@ -104,7 +108,7 @@ def _add_openai_routes(app: FastAPI, model: MockModel) -> None:
 
     @app.get("/v1/models")
     async def models() -> JSONResponse:
-        return JSONResponse({"object": "list", "data": [listed]})
+        return JSONResponse({"object": "list", "data": listed})
 
     @app.get("/health")
     async def health() -> JSONResponse:

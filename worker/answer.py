@@ -4,9 +4,12 @@ An answer is whole when a chunk gave a finish_reason and `data: [DONE]` came aft
 """
 
 import json
+from collections.abc import Callable
 from typing import Any, Final
 
 MOST_LINE_BYTES: Final = 1_048_576
+# Characters of what the model says of its errors.
+MOST_SAID: Final = 200
 _DATA: Final = b"data:"
 _DONE: Final = b"[DONE]"
 
@@ -18,7 +21,9 @@ class AnswerError(Exception):
 class AnswerReader:
     """Takes the bytes of one answer in any pieces."""
 
-    def __init__(self) -> None:
+    def __init__(self, hide: Callable[[str], str] = str) -> None:
+        """`hide` takes what is secret out of a text of the model's before it is cut."""
+        self._hide = hide
         self._rest = b""
         self._content_chunks = 0
         self._usage_tokens: int | None = None
@@ -61,7 +66,7 @@ class AnswerReader:
 
     def _take_chunk(self, chunk: dict[str, Any]) -> None:
         if chunk.get("error"):
-            raise AnswerError(f"the model sent an error in its stream: {_message(chunk['error'])}")
+            raise AnswerError(f"the model sent an error in its stream: {_message(chunk['error'], self._hide)}")
         usage = chunk.get("usage")
         if isinstance(usage, dict) and isinstance(usage.get("completion_tokens"), int):
             self._usage_tokens = max(0, usage["completion_tokens"])
@@ -76,12 +81,12 @@ class AnswerReader:
             self._finish_reason = reason
 
 
-def error_message(body: bytes) -> str:
-    """What an error answer says: the message of an OpenAI error object, else the start of the body."""
+def error_message(body: bytes, hide: Callable[[str], str] = str) -> str:
+    """What an error answer says, cut: the message of an OpenAI error object, else the start of the body."""
     try:
-        return _message(json.loads(body)["error"])
+        return _message(json.loads(body)["error"], hide)
     except (ValueError, RecursionError, KeyError, TypeError):
-        return body[:200].decode("utf-8", "replace").strip()
+        return hide(body.decode("utf-8", "replace"))[:MOST_SAID].strip()
 
 
 def _chunk(payload: bytes) -> dict[str, Any]:
@@ -99,6 +104,7 @@ def _is_choice(choice: object) -> bool:
     return isinstance(choice, dict) and isinstance(choice.get("delta") or {}, dict)
 
 
-def _message(error: object) -> str:
+def _message(error: object, hide: Callable[[str], str]) -> str:
     said = error.get("message") if isinstance(error, dict) else error
-    return str(said)[:200]
+    # JSON may hold halves of characters that no line of text can.
+    return hide(str(said).encode("utf-8", "replace").decode())[:MOST_SAID]

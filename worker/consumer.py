@@ -12,10 +12,12 @@ from typing import Final
 
 from worker.clock import RedisClock
 from worker.delivery import Delivery
+from worker.job_line import dead_letter_fields, outcome_fields
 from worker.outage import Outage, heed_cancellation, pause_s
-from worker.outcome import Ending, outcome_fields
+from worker.outcome import Ending
 from worker.serving import Emit, Serving
 from worker.settings import Settings
+from worker.slots import Slots
 from worker.stream import JobStream, RedisUnusableError
 
 # A stop is noticed after one blocked read at the latest; cutting the read short could lose what it had just been given.
@@ -30,17 +32,18 @@ _log = logging.getLogger(__name__)
 class Consumer:
     """One worker's loop over the stream."""
 
-    def __init__(self, settings: Settings, stream: JobStream, serving: Serving, clock: RedisClock, emit: Emit) -> None:
+    def __init__(
+        self, settings: Settings, stream: JobStream, serving: Serving, slots: Slots, *, clock: RedisClock, emit: Emit
+    ) -> None:
         """Nothing starts yet."""
         self._settings = settings
         self._stream = stream
         self._serving = serving
+        self._slots = slots
         self._clock = clock
         self._emit = emit
         self._outage = Outage()
-        self._running: dict[str, asyncio.Task[None]] = {}
         self._settling: set[str] = set()
-        self._slot_freed = asyncio.Event()
         self._stopped = asyncio.Event()
         self._stopped_at = float("inf")
         self._failed_reads = 0
@@ -57,7 +60,7 @@ class Consumer:
         if not self.stopping:
             self._stopped_at = time.monotonic()
             self._stopped.set()
-            self._slot_freed.set()
+            self._slots.close()
 
     async def run(self, *, burst: bool = False) -> None:
         """Works until stopped; in a burst, until the stream has nothing more to deliver and every slot is free."""
@@ -65,7 +68,7 @@ class Consumer:
             return
         async with asyncio.TaskGroup() as tasks:
             beat = tasks.create_task(self._beat())
-            while not self._stopped.is_set() and await self._step(tasks, None if burst else BLOCK_S):
+            while not self.stopping and await self._step(tasks, None if burst else BLOCK_S):
                 pass
             await self._drain()
             beat.cancel()
@@ -84,26 +87,18 @@ class Consumer:
         """Fills the free slots; False when a burst is over: nothing was delivered and nothing runs."""
         # Where a job's task failed, the group cancels this one too.
         heed_cancellation()
-        free = await self._free_slots()
+        free = await self._slots.free()
         taken = await self._take(free, block_s) if free else []
         for delivery in taken or ():
-            self._running[delivery.entry_id] = tasks.create_task(self._handle(delivery))
+            self._slots.hold(delivery.entry_id, tasks.create_task(self._handle(delivery)))
         nothing_new = block_s is None and taken == []
         return await self._some_job_ends() if nothing_new else True
 
-    async def _free_slots(self) -> int:
-        """Slots free now, waiting for the first; 0 only when stopped."""
-        while len(self._running) >= self._settings.slots and not self._stopped.is_set():
-            self._slot_freed.clear()
-            await self._slot_freed.wait()
-        return 0 if self._stopped.is_set() else self._settings.slots - len(self._running)
-
     async def _some_job_ends(self) -> bool:
         """Waits for one; False where none runs."""
-        if not self._running:
+        if not self._slots.held:
             return False
-        self._slot_freed.clear()
-        await self._slot_freed.wait()
+        await self._slots.change()
         return True
 
     async def _take(self, free: int, block_s: float | None) -> list[Delivery] | None:
@@ -124,7 +119,7 @@ class Consumer:
     async def _claim(self, free: int) -> list[Delivery]:
         if time.monotonic() < self._claim_due_at:
             return []
-        claimed = await self._stream.claim(free, self._running)
+        claimed = await self._stream.claim(free, self._slots.held)
         if len(claimed) < free:
             self._claim_due_at = time.monotonic() + self._settings.reclaim_after_s / 3
         if claimed:
@@ -139,21 +134,21 @@ class Consumer:
             self._say_outcome(ending, first=first)
         finally:
             self._settling.discard(delivery.entry_id)
-            del self._running[delivery.entry_id]
-            self._slot_freed.set()
+            self._slots.release(delivery.entry_id)
 
     def _say_outcome(self, ending: Ending, *, first: bool) -> None:
+        now, worker_id = self._clock.now(), self._settings.worker_id
+        if ending.dead_letter_reason:
+            self._emit("dead_letter", now, **dead_letter_fields(ending, worker_id))
         if ending.identity is None:
             _log.warning("entry %s left the stream without a job: %s", ending.delivery.entry_id, ending.detail)
             return
-        now = self._clock.now()
-        worker_id = self._settings.worker_id
         self._emit("outcome", now, **outcome_fields(ending, ending.identity, worker_id, first=first, settled_at=now))
 
     async def _beat(self) -> None:
         while True:
             await self._outage.until_done(self._stream.beat)
-            busy, slots = len(self._running), self._settings.slots
+            busy, slots = len(self._slots.held), self._settings.slots
             self._emit("heartbeat", self._clock.now(), worker_id=self._settings.worker_id, busy_slots=busy, slots=slots)
             heed_cancellation()
             await asyncio.sleep(self._settings.heartbeat_s)
@@ -161,18 +156,18 @@ class Consumer:
     async def _drain(self) -> None:
         """Lets what runs go on until the bound, then cuts the calls of the model; what they were for stays pending."""
         await self._finish(max(0.0, self._stopped_at + self._settings.drain_s - time.monotonic()))
-        for entry_id in self._running.keys() - self._settling:
-            self._running[entry_id].cancel()
+        for entry_id in self._slots.held - self._settling:
+            self._slots.cancel(entry_id)
         # A settlement that is cut may have been made, and would go unsaid.
         await self._finish(SETTLE_GRACE_S)
-        if self._running:
-            _log.warning("stopped before %d jobs were settled; they stay pending", len(self._running))
-        for task in self._running.values():
+        if self._slots.held:
+            _log.warning("stopped before %d jobs were settled; they stay pending", len(self._slots.held))
+        for task in self._slots.tasks:
             task.cancel()
 
     async def _finish(self, within_s: float) -> None:
-        if self._running:
-            await asyncio.wait(tuple(self._running.values()), timeout=within_s)
+        if self._slots.held:
+            await asyncio.wait(self._slots.tasks, timeout=within_s)
 
     async def _leave(self) -> None:
         try:

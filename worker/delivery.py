@@ -3,19 +3,22 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from lab.contract.messages import Identifier, Job
+from lab.contract.messages import MAX_BODY_BYTES, Identifier, Job, UnixTime
 from lab.contract.names import ENTRY_VERSION, FIELD_JOB, FIELD_VERSION
 
 # An entry delivered more often than this has outlived as many workers, and is taken for what killed them.
 MOST_DELIVERIES: Final = 5
+T = TypeVar("T")
 UNKNOWN: Final = "unknown"
-# The end of the year 9999.
-LAST_UNIX_TIME: Final = 253_402_300_799.0
+# A job says less than the request it was made of.
+MOST_JOB_CHARACTERS: Final = MAX_BODY_BYTES
+LONGEST_KEY_SHOWN: Final = 60
 _IDENTIFIER: TypeAdapter[str] = TypeAdapter(Identifier)
+_UNIX_TIME: TypeAdapter[float] = TypeAdapter(UnixTime)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +67,11 @@ def read_job(delivery: Delivery) -> Job:
         MalformedEntryError: it is of another version, no valid job, or was delivered too often.
     """
     text = delivery.fields.get(FIELD_JOB, "")
-    version = delivery.fields.get(FIELD_VERSION)
-    if version != ENTRY_VERSION:
-        reason = f"the entry's version is {str(version)[:40]!r}; this worker reads {ENTRY_VERSION!r}"
+    if (reason := _reason_unread(text, delivery.fields)) is not None:
         raise MalformedEntryError(reason, _claimed_identity(text, delivery))
     try:
-        job = Job.model_validate_json(text)
+        # The gate writes no number as a text: what would have to be guessed at is of another make.
+        job = Job.model_validate_json(text, strict=True)
     except ValidationError as error:
         raise MalformedEntryError(_first_reason(error), _claimed_identity(text, delivery)) from None
     if delivery.delivery_count > MOST_DELIVERIES:
@@ -79,29 +81,46 @@ def read_job(delivery: Delivery) -> Job:
     return job
 
 
+def _reason_unread(text: str, fields: Mapping[str, str]) -> str | None:
+    """Why the job is not even parsed, None where it is."""
+    version = fields.get(FIELD_VERSION)
+    if version is None:
+        return f"the entry has no version; this worker reads {ENTRY_VERSION!r}"
+    if version != ENTRY_VERSION:
+        return f"the entry's version is {version[:40]!r}; this worker reads {ENTRY_VERSION!r}"
+    if FIELD_JOB not in fields:
+        return f"the entry has no field {FIELD_JOB!r}"
+    if len(text) > MOST_JOB_CHARACTERS:
+        return f"the entry's job has {len(text)} characters; a job has at most {MOST_JOB_CHARACTERS}"
+    return None
+
+
 def _first_reason(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_input=False)[0]
-    where = ".".join(str(part) for part in first["loc"])
+    # A key that no job has is the entry's own word: it is shown, not repeated.
+    where = ".".join(str(part) for part in first["loc"])[:LONGEST_KEY_SHOWN].encode("unicode_escape").decode()
     return f"the entry's job is malformed: {where + ': ' if where else ''}{first['msg']}"[:300]
 
 
 def _claimed_identity(text: str, delivery: Delivery) -> JobIdentity | None:
     """What a malformed job says of itself, so that it can still be settled under its own name."""
     try:
-        said = json.loads(text)
+        said = json.loads(text) if len(text) <= MOST_JOB_CHARACTERS else None
     except (ValueError, RecursionError):
         return None
-    if not isinstance(said, dict) or (job_id := _identifier(said, "job_id")) is None:
+    if not isinstance(said, dict) or (job_id := _valid(_IDENTIFIER, said.get("job_id"))) is None:
         return None
-    request_id, job_class, tenant = (_identifier(said, key) or UNKNOWN for key in ("request_id", "job_class", "tenant"))
-    deadline_at = said.get("deadline_at")
-    if not isinstance(deadline_at, float | int) or not 0 <= deadline_at <= LAST_UNIX_TIME:
-        deadline_at = delivery.enqueued_at
-    return JobIdentity(job_id, request_id, job_class, tenant, float(deadline_at))
+    request_id, job_class, tenant = (
+        _valid(_IDENTIFIER, said.get(key)) or UNKNOWN for key in ("request_id", "job_class", "tenant")
+    )
+    deadline_at = _valid(_UNIX_TIME, said.get("deadline_at"))
+    return JobIdentity(
+        job_id, request_id, job_class, tenant, delivery.enqueued_at if deadline_at is None else deadline_at
+    )
 
 
-def _identifier(said: dict[str, Any], name: str) -> str | None:
+def _valid(kind: TypeAdapter[T], value: object) -> T | None:
     try:
-        return _IDENTIFIER.validate_python(said.get(name))
+        return kind.validate_python(value, strict=True)
     except ValidationError:
         return None

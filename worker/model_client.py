@@ -4,30 +4,25 @@ httpx makes no retries here: attempts belong to the worker, or retries would mul
 """
 
 import asyncio
-import json
+import ssl
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final, Literal
 
 import httpx
 
 from lab.contract.messages import Job
-from lab.contract.names import (
-    HEADER_ATTEMPT,
-    HEADER_FIRST_TOKEN_US,
-    HEADER_JOB_CLASS,
-    HEADER_JOB_ID,
-    HEADER_REQUEST_ID,
-    HEADER_WORK_US,
-)
 from worker.answer import AnswerError, AnswerReader, error_message
+from worker.asking import request_body, request_headers
+from worker.endpoint import endpoint_of
+from worker.secrecy import hiding
 from worker.settings import Settings
 
 # Below the keep-alive of common servers, so that a connection is not used just as the other side closes it.
 KEEPALIVE_EXPIRY_S: Final = 3.0
 # After [DONE] the body's end is awaited this long, since only a finished body lets the connection be used again.
 END_OF_BODY_S: Final = 0.5
-MOST_PROMPT_WORDS: Final = 4096
 MOST_ERROR_BYTES: Final = 65_536
 # The answers that the official OpenAI client retries; the same question again cannot mend the other 4xx.
 RETRIED_4XX: Final = frozenset({408, 409, 429})
@@ -70,7 +65,7 @@ class _Progress:
     """What is known of a call while it runs, so that a time-out can still say how far it came."""
 
     started_at: float
-    reader: AnswerReader = field(default_factory=AnswerReader)
+    reader: AnswerReader
     first_token_at: float | None = None
     done_at: float | None = None
     status: int | None = None
@@ -91,16 +86,23 @@ class ModelClient:
     def __init__(self, settings: Settings) -> None:
         """Connects to nothing yet."""
         self._settings = settings
-        self._url = f"{settings.model_url}/chat/completions"
+        self._endpoint = endpoint_of(settings.model_url, settings.model_connect)
+        self._hide = hiding(settings.model_api_key)
         authorization = {"authorization": f"Bearer {settings.model_api_key}"} if settings.model_api_key else {}
         self._http = httpx.AsyncClient(
-            headers={"content-type": "application/json", "accept": "text/event-stream", **authorization},
+            headers={
+                "host": self._endpoint.host,
+                "content-type": "application/json",
+                "accept": "text/event-stream",
+                **authorization,
+            },
             timeout=httpx.Timeout(None, connect=settings.connect_timeout_s),
             limits=httpx.Limits(
                 max_connections=settings.slots,
                 max_keepalive_connections=settings.slots,
                 keepalive_expiry=KEEPALIVE_EXPIRY_S,
             ),
+            verify=_trust(settings.model_ca_file),
             trust_env=False,
         )
 
@@ -110,7 +112,7 @@ class ModelClient:
 
     async def call(self, job: Job, attempt: int) -> Attempt:
         """Asks the model once; whatever goes wrong is the attempt's result, never an exception."""
-        progress = _Progress(time.monotonic())
+        progress = _Progress(time.monotonic(), AnswerReader(self._hide))
         try:
             await self._stream(job, attempt, progress)
         except TimeoutError:
@@ -118,7 +120,7 @@ class ModelClient:
         except httpx.ConnectTimeout:
             return progress.ended("timeout", f"no connection within {self._settings.connect_timeout_s:g} s")
         except (AnswerError, StatusError) as error:
-            return progress.ended("error", self._without_key(str(error)))
+            return progress.ended("error", str(error))
         except httpx.HTTPError as error:
             return self._broken(progress, error)
         if not progress.reader.done:
@@ -128,14 +130,20 @@ class ModelClient:
     async def _stream(self, job: Job, attempt: int, progress: _Progress) -> None:
         total_at = progress.started_at + self._settings.total_timeout_s
         first_at = min(total_at, progress.started_at + self._settings.first_token_timeout_s)
-        body, headers = request_body(job, self._settings.model_name), request_headers(job, attempt)
+        body = request_body(job, self._settings.model_name)
+        headers = request_headers(job, attempt, lab_headers=self._settings.lab_headers)
+        tls_name = {"sni_hostname": self._endpoint.tls_name}
         async with (
             asyncio.timeout_at(first_at) as limit,
-            self._http.stream("POST", self._url, content=body, headers=headers) as response,
+            self._http.stream(
+                "POST", self._endpoint.url, content=body, headers=headers, extensions=tls_name
+            ) as response,
         ):
             progress.status = response.status_code
             if response.status_code != httpx.codes.OK:
-                raise StatusError(f"the model answered {response.status_code}: {await _error_text(response)}")
+                raise StatusError(
+                    f"the model answered {response.status_code}: {await _error_text(response, self._hide)}"
+                )
             async for piece in response.aiter_bytes():
                 if progress.done_at is None:
                     self._take(piece, progress, limit, total_at)
@@ -161,46 +169,18 @@ class ModelClient:
     def _broken(self, progress: _Progress, error: httpx.HTTPError) -> Attempt:
         if progress.done_at is not None:
             return progress.ended("ok")
-        return progress.ended("error", self._without_key(f"{type(error).__name__}: {error}"[:300]))
-
-    def _without_key(self, text: str) -> str:
-        # Endpoints repeat a wrong key in their error message.
-        key = self._settings.model_api_key
-        return text.replace(key, "[key]") if key else text
+        # Hidden before it is cut, since half a key is no longer found.
+        return progress.ended("error", self._hide(f"{type(error).__name__}: {error}")[:300])
 
 
-def request_body(job: Job, model_name: str) -> bytes:
-    """The chat completion that stands for a job: a prompt of as many words as it has input tokens, bounded."""
-    prompt = " ".join(["lab"] * min(job.input_tokens, MOST_PROMPT_WORDS))
-    body = {
-        "model": model_name,
-        "messages": [{"role": "user", "content": prompt}],
-        "max_tokens": job.max_output_tokens,
-        "stream": True,
-        "stream_options": {"include_usage": True},
-    }
-    return json.dumps(body, separators=(",", ":")).encode()
+def _trust(ca_file: str | None) -> ssl.SSLContext | bool:
+    return True if ca_file is None else ssl.create_default_context(cafile=ca_file)
 
 
-def request_headers(job: Job, attempt: int) -> dict[str, str]:
-    """Who asks, and the declared work where there is some."""
-    headers = {
-        HEADER_REQUEST_ID: job.request_id,
-        HEADER_JOB_ID: job.job_id,
-        HEADER_ATTEMPT: str(attempt),
-        HEADER_JOB_CLASS: job.job_class,
-    }
-    if job.work_s is not None:
-        headers[HEADER_WORK_US] = str(round(job.work_s * 1e6))
-    if job.first_token_s is not None:
-        headers[HEADER_FIRST_TOKEN_US] = str(round(job.first_token_s * 1e6))
-    return headers
-
-
-async def _error_text(response: httpx.Response) -> str:
+async def _error_text(response: httpx.Response, hide: Callable[[str], str]) -> str:
     body = b""
     async for piece in response.aiter_bytes():
         body += piece
         if len(body) > MOST_ERROR_BYTES:
             break
-    return error_message(body)
+    return error_message(body, hide)

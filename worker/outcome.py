@@ -1,11 +1,13 @@
-"""How a job ended, and what is said of it. Pure: knows outcomes; must not know Redis, the model or a clock."""
+"""How a job ended. Pure: knows outcomes; must not know Redis, the model or a clock."""
 
 import json
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, Literal
 
+from lab.contract.names import PROBE_PREFIX
 from worker.delivery import Delivery, JobIdentity
 
+RetryDenial = Literal["breaker", "retry_budget"]
 STATUS_OF_OUTCOME: Final = {
     "ok": "completed",
     "late": "completed",
@@ -14,6 +16,7 @@ STATUS_OF_OUTCOME: Final = {
     "error": "failed",
     "dead_lettered": "failed",
 }
+COMPLETED: Final = ("ok", "late")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,42 +37,32 @@ class Ending:
     ttft_s: float | None = None
     tokens_out: int = 0
     attempt: int = 0
+    retry_denied: RetryDenial | None = None
+
+    @property
+    def completed(self) -> bool:
+        """Whether the model's call was completed, in time or not."""
+        return self.outcome in COMPLETED
 
     @property
     def dead_letter_reason(self) -> str:
         """Why the entry is kept as a dead letter, empty where it is not."""
         return self.detail if self.outcome == "dead_lettered" else ""
 
+    @property
+    def service_sample(self) -> str:
+        """The job's service as the estimators read it, "<finished_unix_ms>:<service_us>"; empty where it is none.
+
+        Service is all that a slot spends on a job, from its delivery to the answer's end: attempts that failed and the
+        waits between them keep the next job waiting too.
+        """
+        probe = self.identity is None or self.identity.request_id.startswith(PROBE_PREFIX)
+        if probe or not self.completed:
+            return ""
+        service_s = max(0.0, self.finished_at - self.delivery.dequeued_at)
+        return f"{round(self.finished_at * 1000)}:{round(service_s * 1e6)}"
+
     def last_chunk(self) -> str:
         """The chunk that ends the job's answer channel."""
         said = {"done": True, "outcome": self.outcome, "tokens_out": self.tokens_out, "detail": self.detail}
         return json.dumps(said, separators=(",", ":"))
-
-
-def outcome_fields(
-    ending: Ending, identity: JobIdentity, worker_id: str, *, first: bool, settled_at: float
-) -> dict[str, Any]:
-    """The fields of the journal's OutcomeEvent but `event`, `at` and `source`; the slot was held until `settled_at`."""
-    delivery = ending.delivery
-    return {
-        "request_id": identity.request_id,
-        "job_id": identity.job_id,
-        "job_class": identity.job_class,
-        "tenant": identity.tenant,
-        "worker_id": worker_id,
-        "outcome": ending.outcome,
-        "duplicate": not first,
-        "detail": ending.detail,
-        "enqueued_at": delivery.enqueued_at,
-        "dequeued_at": delivery.dequeued_at,
-        # The clock is an estimate: an empty queue must not show a negative age.
-        "queue_age_s": max(0.0, delivery.dequeued_at - delivery.enqueued_at),
-        "deadline_at": identity.deadline_at,
-        "first_token_at": ending.first_token_at,
-        "finished_at": ending.finished_at,
-        "slot_s": max(0.0, settled_at - delivery.dequeued_at),
-        "endpoint_latency_s": ending.endpoint_latency_s,
-        "ttft_s": ending.ttft_s,
-        "tokens_out": ending.tokens_out,
-        "attempt": ending.attempt,
-    }

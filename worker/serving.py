@@ -2,16 +2,23 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from lab.contract.messages import Job
+from worker.breaker import Breaker
 from worker.clock import RedisClock
 from worker.delivery import Delivery, MalformedEntryError, identity_of, read_job
 from worker.model_client import Attempt
-from worker.outcome import Ending
+from worker.outcome import Ending, RetryDenial
+from worker.retry_budget import RetryBudget
 
 FIRST_BACKOFF_S: Final = 0.1
 LONGEST_BACKOFF_S: Final = 1.0
+WORDS_OF_DENIAL: Final[dict[RetryDenial, str]] = {
+    "breaker": "the breaker is not closed",
+    "retry_budget": "the retry budget is spent",
+}
 
 
 class Model(Protocol):
@@ -42,8 +49,17 @@ def last_attempt(delivery_count: int, max_attempts: int) -> int:
     return max(delivery_count, max_attempts)
 
 
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """The last attempt made, its number, and what forbade another where only that did."""
+
+    number: int
+    attempt: Attempt
+    retry_denied: RetryDenial | None
+
+
 class Serving:
-    """Serves one job at a time and slot; holds no state between jobs."""
+    """Serves one job at a time and slot; between jobs only the breaker and the retry budget remember."""
 
     def __init__(
         self,
@@ -53,6 +69,8 @@ class Serving:
         clock: RedisClock,
         emit: Emit,
         *,
+        breaker: Breaker,
+        budget: RetryBudget,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """`sleep` waits between attempts, in seconds."""
@@ -61,6 +79,8 @@ class Serving:
         self._model = model
         self._clock = clock
         self._emit = emit
+        self._breaker = breaker
+        self._budget = budget
         self._sleep = sleep
 
     async def serve(self, delivery: Delivery) -> Ending:
@@ -73,22 +93,36 @@ class Serving:
         if now > job.deadline_at:
             detail = f"its deadline passed {now - job.deadline_at:.3f} s before a slot was free"
             return Ending(delivery, identity_of(job), "expired", detail, now, attempt=delivery.delivery_count - 1)
-        number, attempt = await self._try(job, delivery)
-        return self._ending(delivery, job, number, attempt)
+        return self._ending(delivery, job, await self._try(job, delivery))
 
-    async def _try(self, job: Job, delivery: Delivery) -> tuple[int, Attempt]:
-        """The last attempt made and its number; another is made only where the deadline leaves time for it."""
+    async def _try(self, job: Job, delivery: Delivery) -> Tried:
+        """Calls until it is done; another attempt is made only where the deadline leaves time for it."""
         number = delivery.delivery_count
+        self._budget.deposit()
         while True:
-            attempt = await self._model.call(job, number)
-            self._say(job, number, attempt)
+            attempt = await self._call(job, number)
             wait_s = backoff_s(number - delivery.delivery_count + 1)
             in_time = self._clock.now() + wait_s < job.deadline_at
             allowed = number < last_attempt(delivery.delivery_count, self._max_attempts)
             if not (attempt.may_be_retried and allowed and in_time):
-                return number, attempt
+                return Tried(number, attempt, None)
+            if (denial := self._denial()) is not None:
+                return Tried(number, attempt, denial)
             await self._sleep(wait_s)
             number += 1
+
+    async def _call(self, job: Job, number: int) -> Attempt:
+        attempt = await self._model.call(job, number)
+        self._say(job, number, attempt)
+        # What the request itself is at fault for says nothing against the provider.
+        failed, ended_at = attempt.may_be_retried, attempt.ended_at
+        self._breaker.observe(failed=failed, started_at=attempt.started_at, now=ended_at, detail=attempt.detail)
+        return attempt
+
+    def _denial(self) -> RetryDenial | None:
+        if not self._breaker.closed:
+            return "breaker"
+        return None if self._budget.withdraw() else "retry_budget"
 
     def _say(self, job: Job, number: int, attempt: Attempt) -> None:
         self._emit(
@@ -107,10 +141,13 @@ class Serving:
             detail=attempt.detail,
         )
 
-    def _ending(self, delivery: Delivery, job: Job, number: int, attempt: Attempt) -> Ending:
+    def _ending(self, delivery: Delivery, job: Job, tried: Tried) -> Ending:
+        attempt = tried.attempt
         finished_at = self._clock.redis_at(attempt.ended_at)
         late = attempt.result == "ok" and finished_at > job.deadline_at
         detail = f"done {finished_at - job.deadline_at:.3f} s past its deadline" if late else attempt.detail
+        if tried.retry_denied is not None:
+            detail = f"{detail}; not tried again: {WORDS_OF_DENIAL[tried.retry_denied]}"
         return Ending(
             delivery,
             identity_of(job),
@@ -121,5 +158,6 @@ class Serving:
             endpoint_latency_s=attempt.endpoint_latency_s,
             ttft_s=attempt.ttft_s,
             tokens_out=attempt.tokens_out,
-            attempt=number,
+            attempt=tried.number,
+            retry_denied=tried.retry_denied,
         )

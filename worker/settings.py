@@ -1,22 +1,18 @@
 """The worker's settings, read once from the environment. Knows names and bounds; must not know where they are used."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from lab.contract import environment as env
+from worker.breaker import BreakerRule
+from worker.values import address, api_key, ca_file, count, model_url, ratio, redis_url, seconds, switch, word
 
-DEFAULT_REDIS_URL = "redis://127.0.0.1:6379/0"
-DEFAULT_MODEL_URL = "http://127.0.0.1:8090/v1"
+DEFAULT_HOST = "127.0.0.1"
+MOST_PORT = 65_535
 MOST_SLOTS = 4096
 MOST_ATTEMPTS = 100
-MOST_SECONDS = 86_400.0
-
-
-class SettingsError(Exception):
-    """A setting that cannot be used; the sentence names it."""
+MOST_FAILURES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +25,9 @@ class Settings:
     model_url: str
     model_name: str
     model_api_key: str = field(repr=False)
+    model_connect: str | None
+    model_ca_file: str | None
+    lab_headers: bool
     connect_timeout_s: float
     first_token_timeout_s: float
     total_timeout_s: float
@@ -37,6 +36,10 @@ class Settings:
     reclaim_after_s: float
     drain_s: float
     alive_file: Path | None
+    host: str
+    metrics_port: int | None
+    breaker: BreakerRule | None
+    retry_budget_ratio: float | None
 
 
 def read_settings(environ: Mapping[str, str]) -> Settings:
@@ -46,73 +49,44 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         SettingsError: a value that cannot be used. The sentence holds no secret.
     """
     return Settings(
-        redis_url=_redis_url(environ.get(env.REDIS_URL, DEFAULT_REDIS_URL)),
-        worker_id=_word(environ, env.SERVICE_ID, environ.get(env.HOSTNAME) or "worker-1"),
-        slots=_count(environ, env.WORKER_SLOTS, 4, MOST_SLOTS),
-        model_url=_model_url(environ.get(env.MODEL_URL, DEFAULT_MODEL_URL)),
-        model_name=_word(environ, env.MODEL_NAME, env.DEFAULT_MODEL_NAME),
-        model_api_key=_api_key(environ.get(env.MODEL_API_KEY, "")),
-        connect_timeout_s=_seconds(environ, env.CONNECT_TIMEOUT_S, 2.0),
-        first_token_timeout_s=_seconds(environ, env.FIRST_TOKEN_TIMEOUT_S, 30.0),
-        total_timeout_s=_seconds(environ, env.TOTAL_TIMEOUT_S, 60.0),
-        max_attempts=_count(environ, env.MAX_ATTEMPTS, 1, MOST_ATTEMPTS),
-        heartbeat_s=_seconds(environ, env.HEARTBEAT_S, 0.5),
-        reclaim_after_s=_seconds(environ, env.RECLAIM_AFTER_S, 3.0),
-        drain_s=_seconds(environ, env.DRAIN_S, env.WORKER_DRAIN_S),
+        redis_url=redis_url(environ),
+        worker_id=word(environ, env.SERVICE_ID, environ.get(env.HOSTNAME) or "worker-1"),
+        slots=count(environ, env.WORKER_SLOTS, 4, MOST_SLOTS),
+        model_url=model_url(environ),
+        model_name=word(environ, env.MODEL_NAME, env.DEFAULT_MODEL_NAME),
+        model_api_key=api_key(environ),
+        model_connect=address(environ, env.MODEL_CONNECT),
+        model_ca_file=ca_file(environ),
+        lab_headers=switch(environ, env.MODEL_LAB_HEADERS, default=not _is_real_endpoint(environ)),
+        connect_timeout_s=seconds(environ, env.CONNECT_TIMEOUT_S, 2.0),
+        first_token_timeout_s=seconds(environ, env.FIRST_TOKEN_TIMEOUT_S, 30.0),
+        total_timeout_s=seconds(environ, env.TOTAL_TIMEOUT_S, 60.0),
+        max_attempts=count(environ, env.MAX_ATTEMPTS, 1, MOST_ATTEMPTS),
+        heartbeat_s=seconds(environ, env.HEARTBEAT_S, 0.5),
+        reclaim_after_s=seconds(environ, env.RECLAIM_AFTER_S, 3.0),
+        drain_s=seconds(environ, env.DRAIN_S, env.WORKER_DRAIN_S),
         alive_file=Path(environ[env.ALIVE_FILE]) if environ.get(env.ALIVE_FILE) else None,
+        host=word(environ, env.HOST, DEFAULT_HOST),
+        metrics_port=_metrics_port(environ),
+        breaker=_breaker(environ),
+        retry_budget_ratio=ratio(environ, env.RETRY_BUDGET_RATIO),
     )
 
 
-def _count(environ: Mapping[str, str], name: str, default: int, most: int) -> int:
-    text = environ.get(name, str(default))
-    if not (text.isascii() and text.isdigit() and len(text) <= len(str(most)) and 1 <= int(text) <= most):
-        raise SettingsError(f"{name} is {text!r}; it must be a whole number from 1 to {most}")
-    return int(text)
+def _metrics_port(environ: Mapping[str, str]) -> int | None:
+    return count(environ, env.METRICS_PORT, 0, MOST_PORT) if environ.get(env.METRICS_PORT) else None
 
 
-def _seconds(environ: Mapping[str, str], name: str, default: float) -> float:
-    text = environ.get(name, repr(default))
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 < value <= MOST_SECONDS:
-        raise SettingsError(f"{name} is {text!r}; it must be a number of seconds above 0 and at most {MOST_SECONDS:g}")
-    return value
+def _is_real_endpoint(environ: Mapping[str, str]) -> bool:
+    # The lab's own model speaks plain http and needs no key, and workers go to a proxy in front of it by MODEL_URL.
+    return bool(api_key(environ) or environ.get(env.MODEL_CONNECT)) or model_url(environ).startswith("https:")
 
 
-def _word(environ: Mapping[str, str], name: str, default: str) -> str:
-    text = environ.get(name, default)
-    if not text.strip() or not text.isprintable():
-        raise SettingsError(f"{name} is {text!r}; it must be a printable name that is not empty")
-    return text
-
-
-def _redis_url(text: str) -> str:
-    # The value stays out of the sentence: a Redis URL may hold a password.
-    if not _is_url(text, ("redis", "rediss")):
-        raise SettingsError(f"{env.REDIS_URL} must be a URL such as {DEFAULT_REDIS_URL}")
-    return text
-
-
-def _model_url(text: str) -> str:
-    if not _is_url(text, ("http", "https")) or "@" in text or "?" in text:
-        raise SettingsError(
-            f"{env.MODEL_URL} must be a base URL such as {DEFAULT_MODEL_URL}, with no user and no query"
-        )
-    return text.rstrip("/")
-
-
-def _is_url(text: str, schemes: tuple[str, ...]) -> bool:
-    try:
-        parts = urlsplit(text)
-        has_host = bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
-    return parts.scheme in schemes and has_host and text.isascii() and text.isprintable() and " " not in text
-
-
-def _api_key(text: str) -> str:
-    if text and not (text.isascii() and text.isprintable()):
-        raise SettingsError(f"{env.MODEL_API_KEY} holds characters that no HTTP header can carry")
-    return text
+def _breaker(environ: Mapping[str, str]) -> BreakerRule | None:
+    if not environ.get(env.BREAKER_FAILURES):
+        return None
+    return BreakerRule(
+        failures=count(environ, env.BREAKER_FAILURES, 5, MOST_FAILURES),
+        open_for_s=seconds(environ, env.BREAKER_OPEN_FOR_S, 2.0),
+        probes=count(environ, env.BREAKER_PROBES, 1, MOST_SLOTS),
+    )

@@ -14,23 +14,13 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError, ResponseError
 
-from lab.contract.names import (
-    ANSWER_KEY_PREFIX,
-    GROUP,
-    HEARTBEATS_KEY,
-    JOB_KEY_PREFIX,
-    JOB_RETENTION_S,
-    LIVE_HEARTBEATS,
-    STREAM,
-    WORKERS_KEY,
-)
+from lab.contract.names import GROUP, HEARTBEATS_KEY, LIVE_HEARTBEATS, STREAM, WORKERS_KEY
 from worker.clock import Reading, RedisClock
 from worker.delivery import Delivery
-from worker.outcome import STATUS_OF_OUTCOME, Ending
+from worker.outcome import Ending
 from worker.settings import Settings
+from worker.settlement import settle_arguments, settle_keys
 
-DEAD_STREAM: Final = "shedlab:dead"
-MOST_DEAD_LETTERS: Final = 1000
 SOCKET_TIMEOUT_S: Final = 5.0
 FIRST_READINGS: Final = 5
 T = TypeVar("T")
@@ -120,23 +110,7 @@ class JobStream:
         Raises:
             RedisUnusableError: Redis cannot be used now.
         """
-        job_id = ending.identity.job_id if ending.identity else ""
-        entry_id = ending.delivery.entry_id
-        keys = (STREAM, DEAD_STREAM, f"{JOB_KEY_PREFIX}{job_id}", f"{ANSWER_KEY_PREFIX}{job_id}")
-        arguments = (
-            GROUP,
-            entry_id,
-            ending.dead_letter_reason,
-            ending.outcome if job_id else "",
-            f"{self._life}:{entry_id}:{ending.delivery.delivery_count}",
-            STATUS_OF_OUTCOME[ending.outcome],
-            repr(ending.finished_at),
-            ending.attempt,
-            ending.tokens_out,
-            ending.last_chunk(),
-            JOB_RETENTION_S,
-            MOST_DEAD_LETTERS,
-        )
+        keys, arguments = settle_keys(ending), settle_arguments(ending, self._life)
         return bool(await self._call(lambda: self._scripts["settle"](keys, arguments)))
 
     async def leave(self) -> None:

@@ -6,7 +6,7 @@ Each service reads these names once, in its own settings.py, and refuses values 
 import json
 
 from lab.contract.policy_spec import POLICY_ADAPTER, PolicySpec
-from lab.contract.scenario import Scenario
+from lab.contract.scenario import Scenario, Stack
 
 # Every service
 HOST = "HOST"
@@ -14,6 +14,7 @@ PORT = "PORT"
 REDIS_URL = "REDIS_URL"
 SERVICE_ID = "SERVICE_ID"
 HOSTNAME = "HOSTNAME"  # a container's own name, where no SERVICE_ID is given
+METRICS_PORT = "METRICS_PORT"  # a worker serves its Prometheus metrics on HOST at this port; off where this is not set
 
 # Gate
 POLICY = "POLICY"  # the policy's spec as JSON, such as {"kind":"queue_age","max_age":"2s","mode":"enforce"}
@@ -26,6 +27,12 @@ WORKER_SLOTS = "WORKER_SLOTS"
 MODEL_URL = "MODEL_URL"
 MODEL_NAME = "MODEL_NAME"
 MODEL_API_KEY = "MODEL_API_KEY"
+# Another host:port to connect to than MODEL_URL's, such as a proxy's; host name and TLS name stay those of MODEL_URL.
+MODEL_CONNECT = "MODEL_CONNECT"
+MODEL_CA_FILE = "MODEL_CA_FILE"  # PEM; certificates are checked against these authorities only
+# "1" or "0": whether the model is told of jobs and declared work in x-job-* and x-lab-* headers. Where this is not set,
+# only a plain http MODEL_URL without key and without MODEL_CONNECT is: everything else is taken for a real endpoint.
+MODEL_LAB_HEADERS = "MODEL_LAB_HEADERS"
 CONNECT_TIMEOUT_S = "CONNECT_TIMEOUT_S"
 FIRST_TOKEN_TIMEOUT_S = "FIRST_TOKEN_TIMEOUT_S"  # noqa: S105 - the name of a setting, no secret
 TOTAL_TIMEOUT_S = "TOTAL_TIMEOUT_S"
@@ -33,9 +40,16 @@ MAX_ATTEMPTS = "MAX_ATTEMPTS"
 RECLAIM_AFTER_S = "RECLAIM_AFTER_S"
 DRAIN_S = "DRAIN_S"
 ALIVE_FILE = "ALIVE_FILE"  # touched as long as the worker's loop turns; unset: no such file
+BREAKER_FAILURES = "BREAKER_FAILURES"  # the breaker is off where this is not set
+BREAKER_OPEN_FOR_S = "BREAKER_OPEN_FOR_S"
+BREAKER_PROBES = "BREAKER_PROBES"
+RETRY_BUDGET_RATIO = "RETRY_BUDGET_RATIO"  # retries per first attempt; without bound where this is not set
 
 # Model
 MODEL_SLOTS = "MODEL_SLOTS"
+TLS_CERT_FILE = "TLS_CERT_FILE"  # PEM, served over https where this and TLS_KEY_FILE are set
+TLS_KEY_FILE = "TLS_KEY_FILE"
+FALLBACK_MODELS = "FALLBACK_MODELS"  # further model names it answers to, with commas between them
 SEED = "SEED"
 
 # Load generator
@@ -78,12 +92,34 @@ def worker_environment(scenario: Scenario) -> dict[str, str]:
         HEARTBEAT_S: repr(stack.heartbeat),
         RECLAIM_AFTER_S: repr(stack.reclaim_after),
         DRAIN_S: repr(WORKER_DRAIN_S),
+        **_guards(stack),
     }
+
+
+def _guards(stack: Stack) -> dict[str, str]:
+    """What keeps a worker from hammering a provider that fails; nothing where it is not declared."""
+    guards = {}
+    if stack.breaker is not None:
+        guards[BREAKER_FAILURES] = str(stack.breaker.failures)
+        guards[BREAKER_OPEN_FOR_S] = repr(stack.breaker.open_for)
+        guards[BREAKER_PROBES] = str(stack.breaker.probes)
+    if stack.retry_budget is not None:
+        guards[RETRY_BUDGET_RATIO] = repr(stack.retry_budget)
+    return guards
+
+
+def fallback_models(scenario: Scenario) -> list[str]:
+    """The models that policies send degraded jobs to, in order."""
+    # Not every policy degrades, and not every one that does names a model.
+    named = {getattr(getattr(policy, "degrade", None), "model", None) for policy in scenario.policies.values()}
+    return sorted(name for name in named if name is not None)
 
 
 def model_environment(scenario: Scenario) -> dict[str, str]:
     """The mock model's settings that follow from the scenario."""
+    fallbacks = fallback_models(scenario)
     return {
+        **({FALLBACK_MODELS: ",".join(fallbacks)} if fallbacks else {}),
         MODEL_SLOTS: str(scenario.stack.model_slots),
         SEED: str(scenario.workload.seed),
         MODEL_NAME: DEFAULT_MODEL_NAME,

@@ -115,10 +115,17 @@ class AttemptEvent(Event):
 
 
 class OutcomeEvent(Event):
-    """`outcome` (worker): a job settled. `duplicate` is true where another settled it before; only the first counts.
+    """`outcome` (worker): a job settled, the job line. `duplicate` is true where another settled it before.
 
-    `first_token_at` is None where none came; `slot_s` is how long the job held its slot; `ttft_s` is the endpoint's, of
-    the last attempt.
+    Only the first counts. `first_token_at` is None where none came; `slot_s` is how long the job held its slot;
+    `ttft_s` is the endpoint's, of the last attempt. `retry_denied` says what forbade a further attempt that
+    max_attempts and the deadline allowed; `deliveries` counts this one.
+
+    `ok`: the model's call was completed. `late`: it ended past its deadline. So done in time is ok and not late, done
+    past the deadline both, a failure in time neither, and an expired job late only.
+    `result` is the outcome in four words: ok (ok, late), shed (expired: dropped unserved), timeout, error (error,
+    dead_lettered). The fields in ms repeat others for readers of the drills' job lines: `time_enqueue_ms` and
+    `time_dequeue_ms` are enqueued_at and dequeued_at in unix ms.
     """
 
     request_id: str
@@ -140,6 +147,37 @@ class OutcomeEvent(Event):
     ttft_s: float | None
     tokens_out: int
     attempt: int
+    retry_denied: Literal["breaker", "retry_budget"] | None
+    deliveries: int
+    ok: bool
+    late: bool
+    result: Literal["ok", "shed", "timeout", "error"]
+    time_enqueue_ms: float
+    time_dequeue_ms: float
+    queue_age_ms: float
+    endpoint_latency_ms: float | None
+    ttft_ms: float | None
+
+
+class DeadLetterEvent(Event):
+    """`dead_letter` (worker): an entry set aside in `shedlab:dead` unserved, and why.
+
+    `job_id` and `request_id` are None where it does not name its job; where it does, an `outcome` follows.
+    """
+
+    worker_id: str
+    entry_id: str
+    job_id: str | None
+    request_id: str | None
+    reason: str
+
+
+class BreakerEvent(Event):
+    """`breaker` (worker): its breaker is now closed, open or half_open. While it is open the worker takes no job."""
+
+    worker_id: str
+    state: Literal["closed", "open", "half_open"]
+    reason: str
 
 
 class UnfinishedEvent(Event):

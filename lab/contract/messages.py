@@ -7,6 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field
 Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:-]{1,80}$")]
 Label = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
 Seconds = Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)]
+# To the end of the year 9999: a time that every clock, sum and journal line can hold.
+UnixTime = Annotated[float, Field(ge=0, le=253_402_300_799, allow_inf_nan=False)]
 TokenCount = Annotated[int, Field(ge=1, le=10_000_000)]
 
 MAX_BODY_BYTES = 65_536
@@ -36,18 +38,24 @@ class JobRequest(Message):
 
 
 class Job(Message):
-    """One stream entry's FIELD_JOB, as JSON. Times are Redis time in unix seconds."""
+    """One stream entry's FIELD_JOB, as JSON. Times are Redis time in unix seconds.
+
+    `degraded` marks a job that was admitted for less: with fewer `max_output_tokens`, less `work_s`, or for another
+    `model` than the workers' own.
+    """
 
     job_id: Identifier
     request_id: Identifier
     job_class: Label
     tenant: Label
-    created_at: float
-    deadline_at: float
+    created_at: UnixTime
+    deadline_at: UnixTime
     input_tokens: TokenCount
     max_output_tokens: TokenCount
     work_s: Seconds | None = None
     first_token_s: Seconds | None = None
+    degraded: bool = False
+    model: str | None = None
 
 
 class JobAccepted(Message):

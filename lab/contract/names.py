@@ -5,11 +5,18 @@ Redis holds:
     shedlab:job:<job_id>      hash of one job, for GET /v1/jobs/{id}; expires JOB_RETENTION_S after its last change.
                               The gate writes job, status, entry_id (status "withdrawn": taken back unserved);
                               the settling worker status, outcome, finished_at, attempts, tokens_out, settled_by
-    shedlab:dead              stream of entries set aside unserved, with the reason; about 1,000 are kept
+    shedlab:dead              stream of entries set aside unserved: the entry's fields, cut to 8,192 bytes (whole is
+                              then "no"), entry_id and reason; the last 1,000 are kept
     shedlab:answer:<job_id>   list, the job's answer channel: one JSON text per answer chunk, the last has "done": true
     shedlab:workers           hash worker_id -> slots
     shedlab:heartbeats        sorted set worker_id -> Redis time in ms of its last heartbeat
     shedlab:utilization       hash {value, at_ms}: smoothed occupied slots over slots
+    shedlab:service:<class>   list, newest first, at most SERVICE_SAMPLES texts "<finished_unix_ms>:<service_us>": how
+                              long a job of the class held its slot until its answer was whole (outcome ok or late);
+                              pushed by the settlement that counts; probes leave none
+    shedlab:unsettled         hash class -> jobs admitted and not settled: the gate adds one as it admits, the
+                              settlement that counts takes one off, whatever the outcome; never below 0
+    shedlab:classes           set of the classes that have samples or jobs
 """
 
 from typing import Final
@@ -25,6 +32,10 @@ WORKERS_KEY: Final = "shedlab:workers"
 HEARTBEATS_KEY: Final = "shedlab:heartbeats"
 UTILIZATION_KEY: Final = "shedlab:utilization"
 JOB_RETENTION_S: Final = 600
+SERVICE_KEY_PREFIX: Final = "shedlab:service:"
+SERVICE_SAMPLES: Final = 200
+UNSETTLED_KEY: Final = "shedlab:unsettled"
+CLASSES_KEY: Final = "shedlab:classes"
 
 # A worker counts as live for this many heartbeats after its last one.
 LIVE_HEARTBEATS: Final = 4

@@ -28,8 +28,19 @@ class Slo(Spec):
     phases: Annotated[tuple[PhaseName, ...], Field(min_length=1)] = PHASES
 
 
+class Breaker(Spec):
+    """Each worker stops taking jobs after `failures` failed or timed-out calls in a row, for `open_for`.
+
+    Then it tries `probes` jobs: all must succeed for it to go on. Jobs that are not taken wait in the stream.
+    """
+
+    failures: Annotated[int, Field(ge=1, le=1000)] = 5
+    open_for: Annotated[Duration, Field(gt=0)] = 2.0
+    probes: Annotated[int, Field(ge=1, le=256)] = 1
+
+
 class Stack(Spec):
-    """The stack of one arm."""
+    """The stack of one arm. `retry_budget` is retries per first attempt, above which `max_attempts` allows none."""
 
     workers: Annotated[int, Field(ge=1, le=64)] = 2
     slots: Annotated[int, Field(ge=1, le=256)] = 4
@@ -42,6 +53,8 @@ class Stack(Spec):
     heartbeat: Annotated[Duration, Field(gt=0)] = 0.5
     reclaim_after: Annotated[Duration, Field(gt=0)] = 3.0
     drain: Annotated[Duration, Field(gt=0)] = 30.0
+    breaker: Breaker | None = None
+    retry_budget: Ratio | None = None
 
     @property
     def total_slots(self) -> int:

@@ -15,17 +15,17 @@ STARTS_WITHIN_S = 10
 
 
 @contextmanager
-def running_model(*, slots: int = 16, seed: int = 7) -> Iterator[str]:
-    """The root URL of a model that is at rest and runs until the block ends."""
+def running_model(*, slots: int = 16, seed: int = 7, **environ: str) -> Iterator[str]:
+    """The root URL of a model that is at rest and runs until the block ends; `environ` adds settings by name."""
     held = bound_socket(LOOPBACK, 0)
-    server = model_server(read_settings({"MODEL_SLOTS": str(slots), "SEED": str(seed)}))
+    server = model_server(read_settings({"MODEL_SLOTS": str(slots), "SEED": str(seed), **environ}))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [held]})
     thread.start()
     try:
         limit_at = time.monotonic() + STARTS_WITHIN_S
         while not server.started and time.monotonic() < limit_at:
             time.sleep(0.01)
-        yield f"http://{LOOPBACK}:{held.getsockname()[1]}"
+        yield f"{'https' if 'TLS_CERT_FILE' in environ else 'http'}://{LOOPBACK}:{held.getsockname()[1]}"
     finally:
         server.should_exit = True
         thread.join()

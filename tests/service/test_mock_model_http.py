@@ -93,6 +93,15 @@ def test_an_answer_that_is_not_streamed_comes_whole(model: httpx.Client) -> None
     }
 
 
+def test_a_fallback_model_answers_under_its_own_name() -> None:
+    with running_model(FALLBACK_MODELS="small,tiny") as url, httpx.Client(base_url=url, trust_env=False) as client:
+        assert [one["id"] for one in client.get("/v1/models").json()["data"]] == ["lab-model", "small", "tiny"]
+        assert ask(client, model="tiny").json()["model"] == "tiny"
+        refused = ask(client, model="other")
+        assert refused.status_code == 404
+        assert "this server has 'lab-model', 'small', 'tiny'" in refused.json()["error"]["message"]
+
+
 def test_models_and_health_are_answered(model: httpx.Client) -> None:
     assert [one["id"] for one in model.get("/v1/models").json()["data"]] == ["lab-model"]
     assert model.get("/health").json() == {"status": "ok"}

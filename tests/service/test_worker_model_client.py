@@ -1,15 +1,13 @@
 """One attempt against servers that answer in every wrong way, byte by byte."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
 
 import pytest
 
 from lab.contract import environment as env
 from lab.contract.messages import Job
 from tests.service.model_thread import disturb, running_model, wait_for
-from tests.service.redis_servers import LOOPBACK
+from tests.service.raw_server import CONTENT, DONE, FINISH, ROLE, STREAM_HEAD, USAGE, raw_server
 from worker.model_client import Attempt, ModelClient
 from worker.settings import read_settings
 
@@ -27,36 +25,12 @@ JOB = Job(
     work_s=0.02,
     first_token_s=0.01,
 )
-ROLE = 'data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}\n\n'
-CONTENT = 'data: {"choices":[{"index":0,"delta":{"content":"lab"},"finish_reason":null}]}\n\n'
-FINISH = 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'
-USAGE = 'data: {"choices":[],"usage":{"completion_tokens":5}}\n\n'
-DONE = "data: [DONE]\n\n"
-Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-STREAM_HEAD = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
 
 
 def client(url: str, **environ: str) -> ModelClient:
-    return ModelClient(read_settings({"MODEL_URL": f"{url}/v1", "MODEL_API_KEY": KEY, **environ}))
-
-
-@asynccontextmanager
-async def raw_server(answer: Answer) -> AsyncIterator[str]:
-    """The URL of a server that answers each connection with `answer`, and has closed them all when the block ends."""
-    tasks: list[asyncio.Task[None]] = []
-
-    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await answer(reader, writer)
-        writer.close()
-        with suppress(ConnectionError):
-            await writer.wait_closed()
-
-    def connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        tasks.append(asyncio.create_task(connected(reader, writer)))
-
-    async with await asyncio.start_server(connection, LOOPBACK, 0) as server:
-        yield f"http://{LOOPBACK}:{server.sockets[0].getsockname()[1]}"
-        await asyncio.gather(*tasks)
+    return ModelClient(
+        read_settings({"MODEL_URL": f"{url}/v1", "MODEL_API_KEY": KEY, "MODEL_LAB_HEADERS": "1", **environ})
+    )
 
 
 def call_scripted(script: str, *, stays_open: bool = False, **environ: str) -> tuple[Attempt, str]:

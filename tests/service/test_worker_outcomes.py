@@ -10,9 +10,6 @@ from lab.contract.journal import AttemptEvent, Event, HeartbeatEvent, OutcomeEve
 from lab.contract.messages import Job
 from lab.contract.names import (
     ANSWER_KEY_PREFIX,
-    ENTRY_VERSION,
-    FIELD_JOB,
-    FIELD_VERSION,
     HEARTBEATS_KEY,
     STREAM,
     WORKERS_KEY,
@@ -151,53 +148,35 @@ def test_a_model_that_nobody_runs_is_an_error(redis_url: str, queue: Queue) -> N
     assert outcome["detail"].startswith("ConnectError")
 
 
-MALFORMED = {
-    "another_version": {FIELD_VERSION: "0", FIELD_JOB: '{"job_id":"job-x","request_id":"request-x","deadline_at":5}'},
-    "a_field_missing": {FIELD_VERSION: ENTRY_VERSION, FIELD_JOB: '{"job_id":"job-x","request_id":"request-x"}'},
-    "a_wrong_type": {
-        FIELD_VERSION: ENTRY_VERSION,
-        FIELD_JOB: '{"job_id":"job-x","request_id":"request-x","tenant":[]}',
-    },
-}
+def test_a_degraded_job_goes_to_its_model_and_gets_its_tokens(redis_url: str, queue: Queue) -> None:
+    with running_model(FALLBACK_MODELS="small") as url:
+        queue.put(degraded=True, model="small", max_output_tokens=7)
+        queue.put(degraded=True, max_output_tokens=3)
+        queue.put(degraded=True, model="nobody-has-it")
+        outcomes = burst(redis_url, url, WORKER_SLOTS="1").of("outcome")
+    assert [(event["outcome"], event["tokens_out"]) for event in outcomes] == [("ok", 7), ("ok", 3), ("error", 0)]
+    assert outcomes[2]["detail"].startswith("the model answered 404: The model 'nobody-has-it' does not exist")
 
 
-@pytest.mark.parametrize("fields", MALFORMED.values(), ids=MALFORMED)
-def test_a_malformed_entry_that_names_its_job_is_dead_lettered(
-    redis_url: str, model_url: str, queue: Queue, fields: dict[str, str]
-) -> None:
-    queue.put_fields(fields)
-    after = queue.put()
-    first, second = burst(redis_url, model_url, WORKER_SLOTS="1").of("outcome")
-    assert (first["outcome"], first["job_id"], first["request_id"]) == ("dead_lettered", "job-x", "request-x")
-    assert (second["outcome"], second["job_id"]) == ("ok", after.job_id)
-    (dead,) = queue.dead_letters()
-    assert dead["reason"] == first["detail"]
-    assert dead[FIELD_JOB] == fields[FIELD_JOB]
-    assert queue.redis.hget("shedlab:job:job-x", "outcome") == "dead_lettered"
-    assert queue.length() == 0
+def test_work_that_nobody_declared_lasts_as_long_as_the_tokens_allowed(redis_url: str, queue: Queue) -> None:
+    with running_model() as url:
+        long, short = queue.put(work_s=None, max_output_tokens=200), queue.put(work_s=None, max_output_tokens=10)
+        events = burst(redis_url, url).of("outcome")
+    spent_s = {event["job_id"]: event["endpoint_latency_s"] for event in events}
+    # Half of 200 tokens at 5 ms each, at least; a tenth of a second and all of 10 tokens, at most.
+    assert spent_s[long.job_id] >= 0.5
+    assert spent_s[short.job_id] < spent_s[long.job_id]
 
 
-NAMELESS = {
-    "no_fields_of_ours": {b"x": b"y"},
-    "no_json": {FIELD_VERSION.encode(): b"1", FIELD_JOB.encode(): b"{"},
-    "no_object": {FIELD_VERSION.encode(): b"1", FIELD_JOB.encode(): b"[1]"},
-    "no_text": {FIELD_VERSION.encode(): b"1", FIELD_JOB.encode(): b"\xff\xfe\x00"},
-    "a_job_id_that_is_none": {FIELD_VERSION.encode(): b"1", FIELD_JOB.encode(): b'{"job_id":"a b"}'},
-    "nested_without_end": {FIELD_VERSION.encode(): b"1", FIELD_JOB.encode(): b"[" * 100_000},
-    "thousands_of_fields": {f"f{number}".encode(): b"" for number in range(9000)},
-}
-
-
-@pytest.mark.parametrize("fields", NAMELESS.values(), ids=NAMELESS)
-def test_an_entry_without_a_name_leaves_the_stream_and_is_logged(
-    redis_url: str, model_url: str, queue: Queue, fields: dict[bytes, bytes], caplog: pytest.LogCaptureFixture
-) -> None:
-    queue.put_fields(fields)
-    assert burst(redis_url, model_url).of("outcome") == []
-    assert queue.length() == 0
-    assert queue.pending() == []
-    assert len(queue.dead_letters()) == 1
-    assert "left the stream without a job" in caplog.text
+def test_a_flaky_provider_shows_as_jobs_neither_ok_nor_late(redis_url: str, model_url: str, queue: Queue) -> None:
+    disturb(model_url, failure_ratio=0.35)
+    for number in range(40):
+        queue.put(request_id=f"flaky-{number}")
+    lines = [(event["ok"], event["late"], event["result"]) for event in burst(redis_url, model_url).of("outcome")]
+    failed = lines.count((False, False, "error"))
+    assert lines.count((True, False, "ok")) == 40 - failed
+    # The draws follow from the model's seed and the requests' names.
+    assert 7 <= failed <= 21
 
 
 def test_a_worker_takes_itself_off_the_books_when_it_ends(redis_url: str, model_url: str, queue: Queue) -> None:

@@ -12,12 +12,12 @@ import redis
 
 from lab.contract.messages import Job
 from lab.contract.names import ENTRY_VERSION, FIELD_JOB, FIELD_VERSION, GROUP, JOB_KEY_PREFIX, STREAM
+from worker.__main__ import consumer_of
 from worker.clock import RedisClock
-from worker.consumer import Consumer
 from worker.model_client import ModelClient
-from worker.serving import Serving
 from worker.settings import read_settings
-from worker.stream import DEAD_STREAM, JobStream
+from worker.settlement import DEAD_STREAM
+from worker.stream import JobStream
 
 AWAITED_WITHIN_S = 20
 
@@ -47,7 +47,7 @@ class Queue:
             created_at=now,
             deadline_at=now + deadline_s,
             input_tokens=10,
-            max_output_tokens=20,
+            max_output_tokens=int(fields.pop("max_output_tokens", 20)),
             work_s=work_s,
             first_token_s=None if work_s is None else min(0.05, work_s / 4),
             **fields,
@@ -96,8 +96,7 @@ class Bench:
         self.clock = RedisClock()
         self.stream = JobStream(self.settings, self.clock)
         self.model = ModelClient(self.settings)
-        serving = Serving(self.settings.worker_id, self.settings.max_attempts, self.model, self.clock, self.say)
-        self.consumer = Consumer(self.settings, self.stream, serving, self.clock, self.say)
+        self.consumer = consumer_of(self.settings, self.stream, self.model, self.clock, self.say)
 
     def say(self, event: str, at: float, **fields: Any) -> None:
         # Through JSON, so that a field that no journal line can hold fails the test.

@@ -5,7 +5,8 @@ import pytest
 from lab.contract.messages import Job
 from lab.contract.names import ENTRY_VERSION, FIELD_JOB, FIELD_VERSION
 from worker.delivery import MOST_DELIVERIES, Delivery, MalformedEntryError, identity_of, read_job
-from worker.outcome import Ending, outcome_fields
+from worker.job_line import outcome_fields
+from worker.outcome import Ending
 
 JOB = Job(
     job_id="job-1",

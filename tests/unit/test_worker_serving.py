@@ -7,11 +7,13 @@ import pytest
 
 from lab.contract.messages import Job
 from lab.contract.names import ENTRY_VERSION, FIELD_JOB, FIELD_VERSION
+from worker.breaker import Breaker, BreakerRule
 from worker.clock import Reading, RedisClock
 from worker.delivery import Delivery
 from worker.model_client import Attempt, Result
 from worker.outage import LONGEST_PAUSE_S, pause_s
 from worker.outcome import Ending
+from worker.retry_budget import RetryBudget
 from worker.serving import LONGEST_BACKOFF_S, Serving, backoff_s, last_attempt
 
 # Redis time is 1,000 s ahead of the virtual monotonic clock.
@@ -61,7 +63,12 @@ def delivery_of(deadline_at: float, delivery_count: int = 1) -> Delivery:
 
 
 def serve(
-    *results: tuple[Result, int | None], deadline_s: float = 60.0, delivery_count: int = 1, max_attempts: int = 3
+    *results: tuple[Result, int | None],
+    deadline_s: float = 60.0,
+    delivery_count: int = 1,
+    max_attempts: int = 3,
+    breaker: Breaker | None = None,
+    retry_budget: float | None = None,
 ) -> tuple[Ending, list[int], list[dict[str, Any]]]:
     time, events = VirtualTime(), []
     model = ScriptedModel(time, *results)
@@ -69,7 +76,10 @@ def serve(
     def say(event: str, at: float, **fields: Any) -> None:
         events.append({"event": event, "at": at, **fields})
 
-    serving = Serving("worker-1", max_attempts, model, time.clock, say, sleep=time.sleep)
+    breaker, budget = breaker or Breaker(None, lambda *_: None), RetryBudget(retry_budget)
+    serving = Serving(
+        "worker-1", max_attempts, model, time.clock, say, breaker=breaker, budget=budget, sleep=time.sleep
+    )
     ending = asyncio.run(serving.serve(delivery_of(AHEAD_S + deadline_s, delivery_count)))
     return ending, model.numbers, events
 
@@ -135,3 +145,36 @@ def test_waits_double_and_are_capped() -> None:
 
 def test_an_entrys_id_says_when_it_was_enqueued() -> None:
     assert delivery_of(0.0).enqueued_at == 999.5
+
+
+def test_a_retry_beyond_the_budget_is_not_made_and_the_ending_says_so() -> None:
+    ending, numbers, _ = serve(("error", 503), ("ok", 200), retry_budget=0.0)
+    assert (ending.outcome, ending.attempt, ending.retry_denied, numbers) == ("error", 1, "retry_budget", [1])
+    assert ending.detail == "it was error; not tried again: the retry budget is spent"
+
+
+def test_within_the_budget_a_retry_is_made() -> None:
+    ending, numbers, _ = serve(("error", 503), ("ok", 200), retry_budget=0.2)
+    assert (ending.outcome, ending.retry_denied, numbers) == ("ok", None, [1, 2])
+
+
+def test_what_was_not_to_be_retried_anyway_spends_nothing_and_is_denied_nothing() -> None:
+    assert serve(("error", 503), retry_budget=0.0, max_attempts=1)[0].retry_denied is None
+    assert serve(("error", 400), retry_budget=0.0)[0].retry_denied is None
+    assert serve(("timeout", None), retry_budget=0.0, deadline_s=1.05)[0].retry_denied is None
+
+
+def breaker_after(failures: int) -> Breaker:
+    return Breaker(BreakerRule(failures, open_for_s=60.0, probes=1), lambda *_: None)
+
+
+def test_the_call_that_opens_the_breaker_is_not_tried_again() -> None:
+    ending, numbers, _ = serve(("error", 503), ("timeout", None), ("ok", 200), breaker=breaker_after(2))
+    assert (ending.outcome, ending.retry_denied, numbers) == ("timeout", "breaker", [1, 2])
+    assert ending.detail == "it was timeout; not tried again: the breaker is not closed"
+
+
+def test_a_request_the_provider_refuses_rightly_does_not_open_the_breaker() -> None:
+    breaker = breaker_after(1)
+    serve(("error", 400), breaker=breaker)
+    assert breaker.closed
