@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from lab.contract.fault_spec import AnyFault, Fault, ModelFault, ProcessFault
+from lab.contract.names import SERVICE_SAMPLES
 from lab.contract.policy_spec import PolicySpec
 from lab.contract.spec import Spec, SpecError
 from lab.contract.units import Duration, Ratio
@@ -62,6 +63,16 @@ class Stack(Spec):
         return self.workers * self.slots
 
 
+class WarmUp(Spec):
+    """Before the load, the estimators of these arms are given so many service times of each class, as at rest.
+
+    `policies` none: of every arm.
+    """
+
+    completions: Annotated[int, Field(ge=1, le=SERVICE_SAMPLES)] = SERVICE_SAMPLES
+    policies: tuple[Letter, ...] = ()
+
+
 class Client(Spec):
     """How a client behaves. `answer_timeout` bounds its wait for the gate's answer."""
 
@@ -102,7 +113,10 @@ class Claim(Spec):
 
 
 class Scenario(Spec):
-    """A drill: one workload, one fault timeline, several policies."""
+    """A drill: one workload, one fault timeline, several policies.
+
+    `top_speed` is the highest SPEED at which it has been seen to raise no doubt on two cores.
+    """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9_]{1,60}$")]
     summary: Annotated[str, Field(min_length=1, max_length=2000)]
@@ -116,6 +130,8 @@ class Scenario(Spec):
     repeats: Annotated[int, Field(ge=1, le=20)] = 1
     claims: tuple[Claim, ...] = ()
     host_cpu_limit: Ratio = 0.9
+    warm_up: WarmUp | None = None
+    top_speed: Annotated[float, Field(ge=1, le=1000)] = 1.0
 
     @model_validator(mode="after")
     def _hangs_together(self) -> Self:
@@ -125,7 +141,15 @@ class Scenario(Spec):
             self._check_letter(letter, "expect", letter)
         for index, claim in enumerate(self.claims):
             self._check_letter(claim.policy, "claims", index, "policy")
+        for index, letter in enumerate(self.warm_up.policies if self.warm_up else ()):
+            self._check_letter(letter, "warm_up", "policies", index)
         return self
+
+    def warms(self, letter: str) -> int:
+        """How many service times of each class the estimators of this policy's arms are given; 0 for none."""
+        if self.warm_up is None or (self.warm_up.policies and letter not in self.warm_up.policies):
+            return 0
+        return self.warm_up.completions
 
     def _check_letter(self, letter: str, *place: str | int) -> None:
         if letter not in self.policies:

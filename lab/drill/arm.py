@@ -23,6 +23,7 @@ from lab.drill.probes import Check, StackProbe
 from lab.drill.progress import ArmProgress
 from lab.drill.testbed import ServiceExit, Stack, StackError, Testbed
 from lab.drill.timeline import Timeline
+from lab.drill.warm_up import warm_estimators
 from lab.drill.wave import Meeting, Wave
 
 BRING_UP_WITHIN_S = 60.0
@@ -94,7 +95,7 @@ class _Play:
 
     def __init__(self, plan: Plan, arm: Arm, testbed: Testbed, wave: Wave, journal: JournalWriter) -> None:
         self._plan = plan
-        self._name = arm.name
+        self._name, self._letter = arm.name, arm.letter
         self._wave = wave
         self._scenario = plan.played
         self._journal = journal
@@ -118,6 +119,7 @@ class _Play:
     async def _phases(self) -> None:
         await self._bring_up()
         await self._check_steady_state()
+        await self._warm_up()
         await self._wave.meet(Meeting.LOAD_STARTS, self._name)
         start_at = await self._start_load()
         await self._play_schedule(start_at)
@@ -137,6 +139,10 @@ class _Play:
         self._check(Check("clean_start", clean.ok, clean.detail, clean.evidence))
         if not clean.ok:
             raise StackError(f"the stack is not clean before the start: {clean.detail}")
+
+    async def _warm_up(self) -> None:
+        if self._scenario.warms(self._letter):
+            self._check(await warm_estimators(self._probe.redis, self._schedule.warm))
 
     async def _start_load(self) -> float:
         """Starts the load generator; returns the schedule's start, in unix seconds."""

@@ -2,7 +2,7 @@
 
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from lab.drill.capacity_check import capacity_evidence
 from lab.drill.request import DrillError, DrillRequest
 from lab.workload.errors import WorkloadError
 from lab.workload.schedule import make_schedule, write_schedule
+from lab.workload.warm_up import warm_samples
 
 # Busy share of one core that a stack costs: at rest (samplers, heartbeats), and per request a second. Measured with
 # the flagship (host cpu_ratio of its journals), rounded up by half.
@@ -42,7 +43,8 @@ class Arm:
 class Schedule:
     """One repeat's arrivals, as written to disk.
 
-    `peak_rate_per_s` is over PEAK_WINDOW_S; `capacity` is what arithmetic says of them before the run.
+    `peak_rate_per_s` is over PEAK_WINDOW_S; `capacity` is what arithmetic says of them before the run; `warm` is what
+    estimators are warmed with, class -> (age, service time) in seconds, newest first.
     """
 
     path: Path
@@ -50,6 +52,7 @@ class Schedule:
     count: int
     peak_rate_per_s: float
     capacity: dict[str, Any]
+    warm: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +173,8 @@ def _write_schedule(played: Scenario, request: DrillRequest, repeat: int, run_di
     try:
         requests = make_schedule(played.workload, repeat, request.loaded.path.parent)
         capacity = capacity_evidence(played, requests)
-        return Schedule(path, write_schedule(requests, path), len(requests), peak_rate(requests), capacity)
+        warm = warm_samples(played, requests, played.warm_up.completions) if played.warm_up else {}
+        return Schedule(path, write_schedule(requests, path), len(requests), peak_rate(requests), capacity, warm)
     except WorkloadError as error:
         raise DrillError(str(error)) from None
     except OSError as error:
