@@ -1,6 +1,7 @@
 """Estimators are warmed with what a class takes at rest."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -12,7 +13,7 @@ from tests.unit.workload_scenarios import drill_4, scenario
 UNIFORM = {"service": {"kind": "uniform", "low": "1s", "high": "3s"}, "deadline": "9s"}
 
 
-def samples_of(**changes: object) -> dict[str, list[tuple[float, float]]]:
+def samples_of(**changes: Any) -> dict[str, list[tuple[float, float]]]:
     declared = scenario(**changes)
     return warm_samples(declared, make_schedule(declared.workload, 1, Path()), 200)
 

@@ -34,6 +34,16 @@ COMPOSE_SERVICE = {"model": "mock-model"}
 NO_HEALTH_CHECKS = "24h"
 # A log that is cut short loses events.
 LOG_MAX_SIZE = "2g"
+# What no scenario declares must not come from a user's .env either.
+UNLESS_DECLARED = {
+    env.BREAKER_FAILURES: "",
+    env.BREAKER_OPEN_FOR_S: "2",
+    env.BREAKER_PROBES: "1",
+    env.RETRY_BUDGET_RATIO: "",
+    env.FALLBACK_MODELS: "",
+    env.MODEL_CONNECT: "",
+    env.MODEL_LAB_HEADERS: "",
+}
 SCHEDULE_IN_CONTAINER = "/schedule"
 
 
@@ -219,6 +229,7 @@ def arm_variables(scenario: Scenario, letter: str, ports: Ports) -> dict[str, st
     """The value of every variable of compose.yaml that a drill decides; the images are left to the user's .env."""
     stack = scenario.stack
     return {
+        **UNLESS_DECLARED,
         **env.gate_environment(scenario, letter),
         **env.worker_environment(scenario),
         **env.model_environment(scenario),
