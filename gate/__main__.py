@@ -11,12 +11,15 @@ from collections.abc import Mapping
 from typing import TextIO
 
 from gate.admission import Admission
-from gate.app import create_app
+from gate.app import Gate, create_app
+from gate.bypass import Bypass
 from gate.events import EventWriter
+from gate.metrics import GateMetrics
 from gate.server import GateServer, listen, server_config
 from gate.settings import Settings, SettingsError, read_settings
 from gate.stream import JobStream
 from gate.waiting import ActivePolicy
+from gate.without_queue import WithoutQueue
 from lab.contract.names import EXIT_COULD_NOT_RUN, EXIT_OK, EXIT_USAGE
 
 # Room for some two thousand lines while whoever reads them is held up; a full pipe would hold up the gate.
@@ -46,10 +49,14 @@ def main(environ: Mapping[str, str], stdout: TextIO, stderr: TextIO) -> int:
 
 
 async def _serve(settings: Settings, listener: socket.socket, stdout: TextIO) -> int:
-    events = EventWriter(stdout)
+    metrics = GateMetrics()
+    events = EventWriter(stdout, metrics)
     stream = JobStream(settings.redis_url, settings.utilization_smoothing_s, settings.heartbeat_s)
     admission = Admission(stream, ActivePolicy.of(settings.policy, settings.policy_letter), events)
-    server = GateServer(admission, server_config(create_app(admission, stream, events)))
+    bypass = None if settings.bypass_url is None else Bypass(settings.bypass_url)
+    without_queue = WithoutQueue(bypass, admission, events, rejects=settings.on_queue_failure == "reject")
+    app = create_app(Gate(admission, stream, events, metrics, without_queue))
+    server = GateServer(admission, server_config(app))
     await server.serve(sockets=[listener])
     return EXIT_OK if server.started and not admission.failed else EXIT_COULD_NOT_RUN
 

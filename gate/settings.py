@@ -6,6 +6,7 @@ Defaults are those of a gate started by hand beside a Redis on its usual port.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal, get_args
 from urllib.parse import urlsplit
 
 from pydantic import ValidationError
@@ -21,6 +22,7 @@ DEFAULT_HEARTBEAT_S = 0.5
 DEFAULT_REDIS_URL = "redis://127.0.0.1:6379/0"
 HIGHEST_PORT = 65_535
 REDIS_SCHEMES = ("redis", "rediss", "unix")
+OnQueueFailure = Literal["closed", "reject", "bypass"]
 
 
 class SettingsError(Exception):
@@ -29,7 +31,11 @@ class SettingsError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the gate is told when it starts. `policy_letter` is None where the policy has no letter."""
+    """What the gate is told when it starts. `policy_letter` is None where the policy has no letter.
+
+    `policy` is in mode off where the gate is told to admit always. `bypass_url` is None unless `on_queue_failure` is
+    bypass.
+    """
 
     host: str
     port: int
@@ -39,6 +45,8 @@ class Settings:
     policy_letter: str | None
     utilization_smoothing_s: float
     heartbeat_s: float
+    on_queue_failure: OnQueueFailure
+    bypass_url: str | None
 
 
 def read_settings(environ: Mapping[str, str]) -> Settings:
@@ -47,6 +55,7 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
     Raises:
         SettingsError: a value cannot be used.
     """
+    on_queue_failure = _on_queue_failure(environ)
     return Settings(
         host=_host(environ),
         port=_port(environ),
@@ -56,6 +65,8 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         policy_letter=environ.get(names.POLICY_LETTER),
         utilization_smoothing_s=_seconds(environ, names.UTILIZATION_SMOOTHING_S, DEFAULT_UTILIZATION_SMOOTHING_S),
         heartbeat_s=_seconds(environ, names.HEARTBEAT_S, DEFAULT_HEARTBEAT_S),
+        on_queue_failure=on_queue_failure,
+        bypass_url=_bypass_url(environ) if on_queue_failure == "bypass" else None,
     )
 
 
@@ -90,7 +101,42 @@ def _redis_url(environ: Mapping[str, str]) -> str:
     return url
 
 
+def _on_queue_failure(environ: Mapping[str, str]) -> OnQueueFailure:
+    text = environ.get(names.ON_QUEUE_FAILURE, "closed")
+    for known in get_args(OnQueueFailure):
+        if text == known:
+            return known  # type: ignore[no-any-return]  # the arguments of the literal type are its values
+    raise SettingsError(f"{names.ON_QUEUE_FAILURE} is {text!r}; it must be closed, reject or bypass")
+
+
+def _bypass_url(environ: Mapping[str, str]) -> str:
+    url = environ.get(names.BYPASS_URL, "")
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise SettingsError(
+            f"{names.BYPASS_URL} is not the URL of an enqueue endpoint, which {names.ON_QUEUE_FAILURE}=bypass needs; "
+            "write one such as http://127.0.0.1:8081/v1/jobs"
+        )
+    return url
+
+
 def _policy(environ: Mapping[str, str]) -> PolicySpec:
+    policy = _declared_policy(environ)
+    return policy.model_copy(update={"mode": "off"}) if _admits_always(environ) else policy
+
+
+def _admits_always(environ: Mapping[str, str]) -> bool:
+    text = environ.get(names.ADMIT_ALWAYS, "0")
+    if text not in {"", "0", "1"}:
+        raise SettingsError(f"{names.ADMIT_ALWAYS} is {text!r}; it must be 1 to admit everything, or 0")
+    return text == "1"
+
+
+def _declared_policy(environ: Mapping[str, str]) -> PolicySpec:
     text = environ.get(names.POLICY)
     if text is None:
         return NoPolicy(kind="none")

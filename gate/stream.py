@@ -1,64 +1,46 @@
-"""The gate's only Redis: the admission script, the withdrawal of a job in doubt, and a job's hash.
+"""The gate's only Redis: the admission script, the withdrawal of a job in doubt, a job's hash, and what estimates need.
 
 Knows keys, scripts and time-outs, and turns every failure into QueueUnreachableError. Must not know HTTP or policies
 beyond their rules.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
-from itertools import chain
-from typing import Any
 
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import NoScriptError, RedisError
+from redis.exceptions import RedisError
 
+from gate.script import QueueUnreachableError, Script
+from gate.wire import Candidate, Reply, call_arguments, read_reply, read_samples, read_waits_s
 from lab.contract import names
-from lab.policies.rule import Rule
-from lab.policies.snapshot import Snapshot
+from lab.policies.snapshot import ServiceSample
 
 CONNECT_TIMEOUT_S = 1.0
 # Also how long after it was sent a call may still enqueue: a server that wakes up later must not.
 ANSWER_TIMEOUT_S = 2.0
 WITHDRAWN_MARK_S = 60
-
-
-class QueueUnreachableError(Exception):
-    """Redis did not answer, or not as it should; whether it did what it was asked is not known."""
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """One request as the script needs it. `rules` come with whether each turns the request away."""
-
-    job_id: str
-    job_json: str
-    request_id: str
-    job_class: str
-    deadline_s: float
-    rules: tuple[tuple[Rule, bool], ...]
+# Job classes are clients' words: more of them than this are not estimated.
+MOST_CLASSES = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What the script did with one candidate, and the signals it saw. `rule` is the index of the first that held.
+class Services:
+    """What is known of finished work at a Redis time: samples by class and queue waits in seconds, newest first."""
 
-    `enqueued` is None where the call arrived too late to enqueue anything.
-    """
-
-    enqueued: bool | None
-    rule: int | None
-    snapshot: Snapshot
+    read_at: float
+    samples: Mapping[str, tuple[ServiceSample, ...]]
+    waits_s: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """The verdicts in the order of the candidates, and the signals after them."""
+class RefusedClient:
+    """A client refused, and for how long: the ordinary retry window, and that of the hard back-off answer."""
 
-    verdicts: tuple[Verdict, ...]
-    snapshot: Snapshot
+    client: str
+    window_s: float
+    hard_window_s: float
 
 
 class JobStream:
@@ -77,25 +59,36 @@ class JobStream:
             socket_timeout=ANSWER_TIMEOUT_S,
             retry=Retry(NoBackoff(), 0),
         )
-        self._admit = _Script(self._redis, "admit.lua")
-        self._withdraw = _Script(self._redis, "withdraw.lua")
+        self._admit = Script(self._redis, "admit.lua")
+        self._withdraw = Script(self._redis, "withdraw.lua")
+        self._services = Script(self._redis, "services.lua")
+        self._refused = Script(self._redis, "refused_clients.lua")
         heartbeat_window_ms = round(names.LIVE_HEARTBEATS * heartbeat_s * 1000)
         entry = (names.FIELD_VERSION, names.ENTRY_VERSION, names.FIELD_JOB)
-        self._head = (names.GROUP, *entry, names.JOB_RETENTION_S, heartbeat_window_ms, repr(utilization_smoothing_s))
+        bounds = (names.JOB_RETENTION_S, heartbeat_window_ms, repr(utilization_smoothing_s), names.SERVICE_SAMPLES)
+        self._head = (names.GROUP, *entry, *bounds)
 
-    async def admit(self, candidates: Sequence[Candidate], latest_at: float, *, save_utilization: bool) -> Reply:
+    async def admit(
+        self,
+        candidates: Sequence[Candidate],
+        latest_at: float,
+        *,
+        save_utilization: bool,
+        expected_s: Mapping[str, float],
+    ) -> Reply:
         """Decides and enqueues in one step; with no candidates it only reads the signals.
 
-        `latest_at` is the Redis time in unix seconds after which nothing may be enqueued.
+        `latest_at` is the Redis time in unix seconds after which nothing may be enqueued; `expected_s` the service time
+        by class that the work ahead is reckoned with, of every candidate's class too.
 
         Raises:
             QueueUnreachableError: no usable answer came; each candidate may or may not be in the stream.
         """
         keys = [names.STREAM, names.WORKERS_KEY, names.HEARTBEATS_KEY, names.UTILIZATION_KEY]
+        keys += [names.UNSETTLED_KEY, names.WAITS_KEY]
         keys += [names.JOB_KEY_PREFIX + candidate.job_id for candidate in candidates]
-        common = (*self._head, int(save_utilization), repr(latest_at))
-        arguments = chain(common, *map(_arguments, candidates))
-        return _reply(await self._admit.call(keys, arguments))
+        arguments = call_arguments(self._head, candidates, expected_s, latest_at, saves=save_utilization)
+        return read_reply(await self._admit.call(keys, arguments))
 
     async def withdraw(self, job_id: str) -> float | None:
         """Takes a job back that no worker has yet. Its created_at where it stays admitted, None where it is out.
@@ -103,9 +96,34 @@ class JobStream:
         Raises:
             QueueUnreachableError: no usable answer came.
         """
-        keys = [names.STREAM, names.JOB_KEY_PREFIX + job_id]
+        keys = [names.STREAM, names.JOB_KEY_PREFIX + job_id, names.UNSETTLED_KEY]
         created = await self._withdraw.call(keys, (names.GROUP, WITHDRAWN_MARK_S))
         return None if created is None else float(created)
+
+    async def services(self) -> Services:
+        """What the workers left about finished services, and the waits that gates measured.
+
+        Raises:
+            QueueUnreachableError: no usable answer came.
+        """
+        keys = (names.CLASSES_KEY, names.UNSETTLED_KEY, names.WAITS_KEY)
+        arguments = (names.SERVICE_KEY_PREFIX, names.SERVICE_SAMPLES, MOST_CLASSES)
+        read_at, waits, *classes = await self._services.call(keys, arguments)
+        pairs = zip(classes[::2], classes[1::2], strict=True)
+        samples = {job_class: read_samples(job_class, texts) for job_class, texts in pairs}
+        return Services(float(read_at), samples, read_waits_s(waits))
+
+    async def count_refusals(self, refused: Sequence[RefusedClient], limit: int) -> list[int]:
+        """For each refusal, how many its client had within its retry window; `limit` of them bring the hard answer.
+
+        Raises:
+            QueueUnreachableError: no usable answer came; the refusals may or may not be counted.
+        """
+        arguments: list[str | int] = [names.MOST_REFUSED_CLIENTS, limit]
+        for one in refused:
+            arguments += (one.client, round(one.window_s * 1000), round(one.hard_window_s * 1000))
+        counts = await self._refused.call((names.REFUSED_KEY, names.REFUSED_UNTIL_KEY), arguments)
+        return [int(count) for count in counts]
 
     async def job_hash(self, job_id: str) -> dict[str, str]:
         """The fields of a job's hash, empty where there is none.
@@ -122,54 +140,3 @@ class JobStream:
     async def close(self) -> None:
         """Closes the connections."""
         await self._redis.aclose()
-
-
-class _Script:
-    """A Lua script that stands beside this module, sent once and then called by its hash."""
-
-    def __init__(self, redis: Redis, file_name: str) -> None:
-        self._redis = redis
-        self._text = files("gate").joinpath(file_name).read_text(encoding="utf-8")
-        self._sha: str | None = None
-
-    async def call(self, keys: Sequence[str], arguments: Iterable[Any]) -> Any:
-        try:
-            return await self._call_loaded(keys, tuple(arguments))
-        except (RedisError, OSError) as error:
-            raise QueueUnreachableError(str(error)) from error
-
-    async def _call_loaded(self, keys: Sequence[str], arguments: tuple[Any, ...]) -> Any:
-        if self._sha is not None:
-            try:
-                return await self._redis.evalsha(self._sha, len(keys), *keys, *arguments)
-            except NoScriptError:
-                # The server was restarted or its cache was flushed; nothing was run.
-                self._sha = None
-        self._sha = await self._redis.script_load(self._text)
-        return await self._redis.evalsha(self._sha, len(keys), *keys, *arguments)
-
-
-def _arguments(candidate: Candidate) -> Iterable[Any]:
-    yield from (candidate.job_json[:-1], candidate.request_id, candidate.job_class, repr(candidate.deadline_s))
-    yield len(candidate.rules)
-    for rule, turns_away in candidate.rules:
-        yield from (int(turns_away), len(rule.conditions))
-        for condition in rule.conditions:
-            yield from (condition.signal, condition.comparison, repr(condition.limit))
-
-
-def _reply(texts: list[str]) -> Reply:
-    now_at = float(texts[0])
-    verdicts = tuple(_verdict(now_at, text.split(" ")) for text in texts[1:-1])
-    return Reply(verdicts, _snapshot(now_at, texts[-1].split(" ")))
-
-
-def _verdict(now_at: float, words: list[str]) -> Verdict:
-    enqueued = {"1": True, "0": False, "-1": None}[words[0]]
-    rule = int(words[1]) - 1
-    return Verdict(enqueued, rule if rule >= 0 else None, _snapshot(now_at, words[2:]))
-
-
-def _snapshot(now_at: float, words: list[str]) -> Snapshot:
-    age_s, depth, in_flight, slots, utilization_ratio = words
-    return Snapshot(now_at, float(age_s), int(depth), int(in_flight), int(slots), float(utilization_ratio))

@@ -69,7 +69,18 @@ class PhaseEvent(Event):
 class DecisionEvent(Event):
     """`decision` (gate): one request decided.
 
-    In log_only, `would` is what enforce would have said; else it equals `decision`.
+    In log_only, `would` is what enforce would have said; else it equals `decision`. `mode` is the one the request was
+    decided in: under an enforced policy it is log_only while the estimate of the request's class is cold. `reason`
+    belongs to `would`. `hard_backoff` is true where a client shed too often within its retry window was told so.
+
+    The fields in ms, and `age_s`, are those that the drills name; None where the signals are lost, the policy has no
+    floor, or nothing was shed:
+    slack_ms        projected slack: deadline - queue_ahead_ms - est_service_ms; negative where it would be late
+    slack_floor_ms  the least projected slack that the policy asks for (deadline_slack: its margin)
+    est_service_ms  expected service of the request's class, from estimator_n samples
+    queue_ahead_ms  expected wait (deadline_slack: queued / slots x estimate, or the measured wait; else work ahead)
+    retry_after_ms  what the client was told, spread and at least 1000; retry_after_s is the same in seconds
+    age_s           age of the oldest entry not yet delivered
     """
 
     request_id: str
@@ -84,6 +95,30 @@ class DecisionEvent(Event):
     numbers: dict[str, float]
     retry_after_s: float | None
     decide_s: float
+    age_s: float | None
+    slack_ms: float | None
+    slack_floor_ms: float | None
+    est_service_ms: float | None
+    queue_ahead_ms: float | None
+    estimator_n: int | None
+    retry_after_ms: int | None
+    hard_backoff: bool
+
+
+class DriftEvent(Event):
+    """`drift` (gate): a class's expected service time more than doubled within `within_s`; each gate says it."""
+
+    job_class: str
+    from_s: float
+    to_s: float
+    within_s: float
+
+
+class BypassEvent(Event):
+    """`bypass` (gate): a request forwarded past a queue that does not answer; who enqueues it writes its decision."""
+
+    request_id: str
+    status: int
 
 
 class RefusalEvent(Event):
@@ -215,13 +250,19 @@ class LoadEndEvent(Event):
 
 
 class SignalsEvent(Event):
-    """`signals` (gate, ten times a second): the stack's signals in Redis time. Age is 0 with nothing undelivered."""
+    """`signals` (gate, ten times a second): the stack's signals in Redis time. Age is 0 with nothing undelivered.
+
+    `work_ahead_s` is the expected service of all that is admitted and not settled, over slots; `queued_per_slot` is
+    queue_depth over slots.
+    """
 
     queue_age_s: float
     queue_depth: int
     in_flight: int
     slots: int
     utilization_ratio: float
+    work_ahead_s: float
+    queued_per_slot: float
 
 
 class HeartbeatEvent(Event):

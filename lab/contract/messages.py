@@ -4,11 +4,14 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from lab.contract.names import DEFAULT_TENANT
+
 Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:-]{1,80}$")]
 Label = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
 Seconds = Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)]
 # To the end of the year 9999: a time that every clock, sum and journal line can hold.
 UnixTime = Annotated[float, Field(ge=0, le=253_402_300_799, allow_inf_nan=False)]
+ModelName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:/-]{1,80}$")]
 TokenCount = Annotated[int, Field(ge=1, le=10_000_000)]
 
 MAX_BODY_BYTES = 65_536
@@ -24,12 +27,13 @@ class JobRequest(Message):
     """Body of `POST /v1/jobs`. Times are seconds; `deadline_s` counts from the gate's receipt.
 
     `work_s` and `first_token_s` are the declared service time of the lab's jobs: all of it, and the part before the
-    first token.
+    first token. `user` is OpenAI's: which of the tenant's clients asks; it stays at the gate.
     """
 
     request_id: Identifier
     job_class: Label = "default"
-    tenant: Label = "default"
+    tenant: Label = DEFAULT_TENANT
+    user: Identifier | None = None
     deadline_s: Seconds
     input_tokens: TokenCount = 1
     max_output_tokens: TokenCount = 64
@@ -40,8 +44,8 @@ class JobRequest(Message):
 class Job(Message):
     """One stream entry's FIELD_JOB, as JSON. Times are Redis time in unix seconds.
 
-    `degraded` marks a job that was admitted for less: with fewer `max_output_tokens`, less `work_s`, or for another
-    `model` than the workers' own.
+    Of a degraded job `max_output_tokens`, `work_s` and `first_token_s` are what is left of what was asked for; `model`
+    is the fallback it goes to, None for the worker's own.
     """
 
     job_id: Identifier
@@ -55,7 +59,7 @@ class Job(Message):
     work_s: Seconds | None = None
     first_token_s: Seconds | None = None
     degraded: bool = False
-    model: str | None = None
+    model: ModelName | None = None
 
 
 class JobAccepted(Message):
@@ -96,12 +100,17 @@ class ErrorDetail(Message):
 
 
 class Refusal(Message):
-    """Every answer of the gate that is no success. For a shed, `reason` and `numbers` say why, in base units."""
+    """Every answer of the gate that is no success. For a shed, `reason` and `numbers` say why, in base units.
+
+    `queue_age_ms` is the age of the oldest waiting job at a shed. `error.code` is `hard_backoff` instead of the reason
+    where the client came back too early too often.
+    """
 
     error: ErrorDetail
     reason: str
     numbers: dict[str, float] = {}
     retry_after_s: float | None = None
+    queue_age_ms: int | None = None
 
 
 class ScheduledRequest(Message):

@@ -15,6 +15,7 @@ Source: DRILLS.md section 3, policy C.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 from lab.contract.names import REASON_QUEUE_DEPTH
 from lab.policies.policy import Policy
@@ -26,12 +27,14 @@ from lab.policies.snapshot import AdmissionRequest, Snapshot
 class QueueDepth(Policy):
     """Sheds while queue_depth > max_depth."""
 
-    max_depth: int
+    max_depth: float
 
     def rules(self, request: AdmissionRequest) -> tuple[Rule, ...]:  # noqa: ARG002 - one limit for all requests
         """The one rule."""
-        return (Rule("shed", REASON_QUEUE_DEPTH, (Condition("queue_depth", ">", self.max_depth),), self._retry_after),)
+        condition = Condition("queue_depth", ">", self.max_depth)
+        return (Rule("shed", REASON_QUEUE_DEPTH, (condition,), partial(time_to_fall_s, self.max_depth)),)
 
-    def _retry_after(self, snapshot: Snapshot) -> float:
-        excess = snapshot.queue_depth - self.max_depth
-        return snapshot.queue_age_s * excess / snapshot.queue_depth
+
+def time_to_fall_s(max_depth: float, snapshot: Snapshot) -> float:
+    """Seconds until a queue deeper than `max_depth` is that deep, at the pace that its head's age tells."""
+    return snapshot.queue_age_s * (snapshot.queue_depth - max_depth) / snapshot.queue_depth

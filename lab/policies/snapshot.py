@@ -4,8 +4,18 @@ from dataclasses import dataclass
 from typing import Literal
 
 # The signals a rule may bound: fields of Snapshot, under the same names in the gate's script.
-Signal = Literal["queue_age_s", "queue_depth", "in_flight", "slots", "utilization_ratio"]
-SIGNALS: tuple[Signal, ...] = ("queue_age_s", "queue_depth", "in_flight", "slots", "utilization_ratio")
+Signal = Literal[
+    "queue_age_s", "queue_depth", "in_flight", "slots", "utilization_ratio", "work_ahead_s", "queued_per_slot"
+]
+SIGNALS: tuple[Signal, ...] = (
+    "queue_age_s",
+    "queue_depth",
+    "in_flight",
+    "slots",
+    "utilization_ratio",
+    "work_ahead_s",
+    "queued_per_slot",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +25,8 @@ class Snapshot:
     `queue_age_s` is the age of the oldest entry not yet delivered, 0 with none; `queue_depth` counts entries not yet
     delivered; `in_flight` counts entries delivered and not settled; `slots` are those of all live workers;
     `utilization_ratio` is occupied slots over slots, exponentially smoothed; it keeps its last value while no worker
-    lives, since nothing over nothing says nothing. `now_at` is unix seconds.
+    lives, since nothing over nothing says nothing. `work_ahead_s` is the expected service time of all jobs admitted and
+    not settled over slots; see lab.policies.estimate. `now_at` is unix seconds.
     """
 
     now_at: float
@@ -24,6 +35,12 @@ class Snapshot:
     in_flight: int
     slots: int
     utilization_ratio: float
+    work_ahead_s: float = 0.0
+
+    @property
+    def queued_per_slot(self) -> float:
+        """Entries not yet delivered over slots, a count; without a live worker as one slot would serve them."""
+        return self.queue_depth / max(1, self.slots)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import pytest
@@ -11,17 +13,23 @@ import redis
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gate.stream import Candidate, JobStream, QueueUnreachableError, Reply
+from gate.script import QueueUnreachableError
+from gate.stream import JobStream
+from gate.waiting import ActivePolicy
+from gate.wire import Candidate, Reply
 from lab.contract import names
 from lab.contract.messages import Job
-from lab.policies.rule import Condition, Rule, first_holding
-from lab.policies.snapshot import SIGNALS, Snapshot
+from lab.contract.policy_spec import POLICY_ADAPTER
+from lab.policies.estimate import work_ahead_s
+from lab.policies.rule import Action, Condition, Rule, first_holding
+from lab.policies.snapshot import SIGNALS, AdmissionRequest, ServiceSample, Snapshot
 from tests.service.redis_servers import BOTH_SERVERS, LOOPBACK, RedisServer
 
 both_servers = pytest.mark.parametrize("redis_url", BOTH_SERVERS, indirect=True)
 Result = TypeVar("Result")
 SMOOTHING_S = 1.0
 HEARTBEAT_S = 0.5
+NOTHING: Mapping[str, float] = {}
 
 
 def no_hint(_: Snapshot) -> float:
@@ -32,11 +40,17 @@ def shed_if(*conditions: Condition) -> Rule:
     return Rule("shed", "full", conditions, no_hint)
 
 
-def candidate(number: int, *rules: Rule, turns_away: bool = True) -> Candidate:
-    job = {"job_id": f"j-{number}", "request_id": f"r-{number}", "job_class": "chat", "tenant": "default"}
-    text = json.dumps(job | {"input_tokens": 1, "max_output_tokens": 1})
-    guarded = tuple((rule, turns_away) for rule in rules)
-    return Candidate(f"j-{number}", text, f"r-{number}", "chat", 2.5, guarded)
+def candidate(number: int, *rules: Rule, effect: Action | None = "shed", job_class: str = "chat") -> Candidate:
+    job: dict[str, object] = {
+        "job_id": f"j-{number}",
+        "request_id": f"r-{number}",
+        "job_class": job_class,
+        "tenant": "default",
+    }
+    job |= {"input_tokens": 1, "max_output_tokens": 9}
+    degraded = json.dumps(job | {"max_output_tokens": 2, "degraded": True})
+    guarded = tuple((rule, effect) for rule in rules)
+    return Candidate(f"j-{number}", json.dumps(job), f"r-{number}", job_class, 2.5, guarded, degraded)
 
 
 def with_stream(redis_url: str, play: Callable[[JobStream], Awaitable[Result]]) -> Result:
@@ -50,10 +64,17 @@ def with_stream(redis_url: str, play: Callable[[JobStream], Awaitable[Result]]) 
     return asyncio.run(played())
 
 
-def admit(redis_url: str, *candidates: Candidate, late_s: float = 60.0, save: bool = False) -> Reply:
+def admit(
+    redis_url: str,
+    *candidates: Candidate,
+    late_s: float = 60.0,
+    save: bool = False,
+    expected_s: Mapping[str, float] = NOTHING,
+) -> Reply:
     async def play(stream: JobStream) -> Reply:
-        now = await stream.admit([], 0.0, save_utilization=False)
-        return await stream.admit(candidates, now.snapshot.now_at + late_s, save_utilization=save)
+        now = await stream.admit([], 0.0, save_utilization=False, expected_s=NOTHING)
+        latest_at = now.snapshot.now_at + late_s
+        return await stream.admit(candidates, latest_at, save_utilization=save, expected_s=expected_s)
 
     return with_stream(redis_url, play)
 
@@ -192,7 +213,7 @@ def test_a_shed_writes_nothing(redis_url: str) -> None:
 @both_servers
 def test_a_rule_that_does_not_turn_away_is_named_and_the_request_enqueued(redis_url: str) -> None:
     rules = (shed_if(Condition("queue_depth", ">", 5)), shed_if(Condition("queue_depth", ">=", 0)))
-    (verdict,) = admit(redis_url, candidate(0, *rules, turns_away=False)).verdicts
+    (verdict,) = admit(redis_url, candidate(0, *rules, effect=None)).verdicts
     assert (verdict.enqueued, verdict.rule) == (True, 1)
 
 
@@ -226,11 +247,11 @@ def test_a_job_a_worker_has_or_had_is_not_withdrawn(redis_url: str, settled: boo
 @both_servers
 def test_a_flushed_server_is_served_again_by_the_next_call(redis_url: str) -> None:
     async def play(stream: JobStream) -> Reply:
-        await stream.admit([candidate(0)], 1e12, save_utilization=True)
+        await stream.admit([candidate(0)], 1e12, save_utilization=True, expected_s=NOTHING)
         with client_of(redis_url) as client:
             client.flushall()
             client.script_flush()
-        return await stream.admit([candidate(1)], 1e12, save_utilization=True)
+        return await stream.admit([candidate(1)], 1e12, save_utilization=True, expected_s=NOTHING)
 
     assert with_stream(redis_url, play).verdicts[0].snapshot.queue_depth == 0
     with client_of(redis_url) as client:
@@ -239,13 +260,13 @@ def test_a_flushed_server_is_served_again_by_the_next_call(redis_url: str) -> No
 
 def test_a_server_that_is_gone_is_unreachable_and_serves_again_when_it_is_back(own_redis: RedisServer) -> None:
     async def play(stream: JobStream) -> None:
-        await stream.admit([], 0.0, save_utilization=False)
+        await stream.admit([], 0.0, save_utilization=False, expected_s=NOTHING)
         own_redis.kill()
         for _ in range(2):
             with pytest.raises(QueueUnreachableError):
-                await stream.admit([candidate(0)], 1e12, save_utilization=False)
+                await stream.admit([candidate(0)], 1e12, save_utilization=False, expected_s=NOTHING)
         own_redis.start()
-        reply = await stream.admit([candidate(0)], 1e12, save_utilization=False)
+        reply = await stream.admit([candidate(0)], 1e12, save_utilization=False, expected_s=NOTHING)
         assert reply.verdicts[0].enqueued
 
     with_stream(own_redis.url, play)
@@ -264,16 +285,74 @@ def test_a_call_whose_connection_breaks_is_not_sent_again() -> None:
         async with await asyncio.start_server(hang_up, LOOPBACK, 0) as server:
             stream = JobStream(f"redis://{LOOPBACK}:{server.sockets[0].getsockname()[1]}/0", SMOOTHING_S, HEARTBEAT_S)
             with pytest.raises(QueueUnreachableError):
-                await stream.admit([candidate(0)], 1e12, save_utilization=False)
+                await stream.admit([candidate(0)], 1e12, save_utilization=False, expected_s=NOTHING)
             await stream.close()
         return tries
 
     assert asyncio.run(play()) == 1
 
 
+@both_servers
+def test_a_rule_that_degrades_enqueues_the_job_as_degraded_and_the_first_that_holds_has_its_way(redis_url: str) -> None:
+    deep, deeper = (shed_if(Condition("queue_depth", ">=", limit)) for limit in (1, 2))
+    ladder: tuple[tuple[Rule, Action], ...] = ((deeper, "shed"), (deep, "degrade"))
+    candidates = [replace(candidate(number), rules=ladder) for number in range(4)]
+    reply = admit(redis_url, *candidates)
+    assert [(verdict.enqueued, verdict.rule) for verdict in reply.verdicts] == [
+        (True, None),
+        (True, 1),
+        (False, 0),
+        (False, 0),
+    ]
+    with client_of(redis_url) as client:
+        jobs = [Job.model_validate_json(fields[names.FIELD_JOB]) for _, fields in client.xrange(names.STREAM)]
+    assert [(job.degraded, job.max_output_tokens) for job in jobs] == [(False, 9), (True, 2)]
+
+
+@both_servers
+def test_the_work_ahead_is_that_of_everything_admitted_and_not_settled_over_slots(redis_url: str) -> None:
+    expected_s = {"chat": 2.0, "code": 12.0}
+    with client_of(redis_url) as client:
+        worker_beats(client, "w", 4)
+        reply = admit(redis_url, candidate(0), candidate(1, job_class="code"), candidate(2), expected_s=expected_s)
+        assert [verdict.snapshot.work_ahead_s for verdict in reply.verdicts] == [0.0, 0.5, 3.5]
+        assert reply.snapshot.work_ahead_s == 4.0
+        assert client.hgetall(names.UNSETTLED_KEY) == {"chat": "2", "code": "1"}
+        # In flight it is counted as before; settled it is not.
+        first, *_ = deliver(client, 3)
+        assert admit(redis_url, expected_s=expected_s).snapshot.work_ahead_s == 4.0
+        client.xack(names.STREAM, names.GROUP, first)
+        client.xdel(names.STREAM, first)
+        client.hincrby(names.UNSETTLED_KEY, "chat", -1)
+        assert admit(redis_url, expected_s=expected_s).snapshot.work_ahead_s == 3.5
+
+
+@both_servers
+def test_an_empty_stream_has_no_work_ahead_whatever_was_left_in_the_count(redis_url: str) -> None:
+    with client_of(redis_url) as client:
+        client.hset(names.UNSETTLED_KEY, mapping={"chat": 7, "lost": 3})
+        reply = admit(redis_url, candidate(0), expected_s={"chat": 1.0})
+        assert reply.verdicts[0].snapshot.work_ahead_s == 0
+        assert client.hgetall(names.UNSETTLED_KEY) == {"chat": "1"}
+
+
+@both_servers
+def test_a_withdrawn_job_is_counted_off(redis_url: str) -> None:
+    admit(redis_url, candidate(0), candidate(1))
+    with_stream(redis_url, lambda stream: stream.withdraw("j-0"))
+    with client_of(redis_url) as client:
+        assert client.hgetall(names.UNSETTLED_KEY) == {"chat": "1"}
+        deliver(client, 1)
+        with_stream(redis_url, lambda stream: stream.withdraw("j-1"))
+        assert client.hgetall(names.UNSETTLED_KEY) == {"chat": "1"}
+
+
 limits = st.one_of(st.integers(0, 6).map(float), st.floats(0, 40), st.sampled_from([0.1, 0.3, 0.5, 0.75]))
 conditions = st.builds(Condition, st.sampled_from(SIGNALS), st.sampled_from([">", ">="]), limits)
 rule_lists = st.lists(st.lists(conditions, max_size=3).map(lambda many: shed_if(*many)), max_size=3)
+effects: st.SearchStrategy[Action | None] = st.sampled_from(["shed", "degrade", None])
+CLASSES = ("chat", "code", "other")
+expectations = st.fixed_dictionaries({job_class: st.floats(0, 30) for job_class in CLASSES})
 
 
 @both_servers
@@ -283,10 +362,18 @@ rule_lists = st.lists(st.lists(conditions, max_size=3).map(lambda many: shed_if(
     delivered=st.integers(0, 4),
     slots=st.integers(0, 4),
     saved=st.floats(0, 1),
-    batch=st.lists(st.tuples(rule_lists, st.booleans()), max_size=6),
+    expected_s=expectations,
+    batch=st.lists(st.tuples(rule_lists, effects, st.sampled_from(CLASSES)), max_size=6),
 )
 def test_the_script_and_the_pure_rules_decide_alike_on_any_stack_and_any_rules(
-    redis_url: str, *, waiting: int, delivered: int, slots: int, saved: float, batch: list[tuple[list[Rule], bool]]
+    redis_url: str,
+    *,
+    waiting: int,
+    delivered: int,
+    slots: int,
+    saved: float,
+    expected_s: dict[str, float],
+    batch: list[tuple[list[Rule], Action | None, str]],
 ) -> None:
     with client_of(redis_url) as client:
         client.flushall()
@@ -295,12 +382,77 @@ def test_the_script_and_the_pure_rules_decide_alike_on_any_stack_and_any_rules(
             deliver(client, delivered)
         worker_beats(client, "w", slots)
         client.hset(names.UTILIZATION_KEY, mapping={"value": repr(saved), "at_ms": "9e12"})
-        candidates = [candidate(n, *rules, turns_away=turns_away) for n, (rules, turns_away) in enumerate(batch)]
-        reply = admit(redis_url, *candidates)
-        for (rules, turns_away), verdict in zip(batch, reply.verdicts, strict=True):
+        candidates = [
+            candidate(n, *rules, effect=effect, job_class=job_class)
+            for n, (rules, effect, job_class) in enumerate(batch)
+        ]
+        reply = admit(redis_url, *candidates, expected_s=expected_s)
+        unsettled = Counter(chat=delivered + waiting)
+        for (rules, effect, job_class), verdict in zip(batch, reply.verdicts, strict=True):
+            assert verdict.snapshot.work_ahead_s == work_ahead_s(unsettled, expected_s, slots)
             held = first_holding(rules, verdict.snapshot)
             assert (None if verdict.rule is None else rules[verdict.rule]) == held
-            assert verdict.enqueued == (held is None or not turns_away)
+            assert verdict.enqueued == (held is None or effect != "shed")
+            unsettled[job_class] += bool(verdict.enqueued)
         enqueued = sum(verdict.enqueued is True for verdict in reply.verdicts)
         assert client.xlen(names.STREAM) == waiting + delivered + enqueued
         assert reply.snapshot.queue_depth == waiting + enqueued
+        assert reply.snapshot.work_ahead_s == work_ahead_s(unsettled, expected_s, slots)
+
+
+declared_policies = st.sampled_from(
+    [
+        {"kind": "deadline_slack"},
+        {"kind": "deadline_slack", "max_slack": "1500ms", "degrade": {"at": "2s", "max_output_tokens": 2}},
+        {"kind": "deadline_slack", "wait": "measured", "margin": "0s"},
+        {"kind": "slack_v1", "slack_floor": "500ms"},
+        {"kind": "slack_v1", "slack_floor": "500ms", "degrade": {"at": "50%", "max_output_tokens": 2}},
+        {"kind": "age_or_full", "max_age": "25s", "max_in_flight": 2},
+        {"kind": "age_or_full", "max_age": "25s", "max_in_flight": 2, "degrade": {"at": "50%", "model": "small"}},
+    ]
+)
+
+
+@both_servers
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    declared=declared_policies,
+    mode=st.sampled_from(["off", "log_only", "enforce"]),
+    delivered=st.integers(0, 4),
+    slots=st.integers(0, 3),
+    services_s=st.lists(st.floats(0.01, 1.0), min_size=0, max_size=60),
+    deadlines_s=st.lists(st.floats(0.1, 6.0), min_size=1, max_size=12),
+)
+def test_every_policy_with_slack_decides_in_the_script_as_it_does_alone(
+    redis_url: str,
+    *,
+    declared: dict[str, object],
+    mode: str,
+    delivered: int,
+    slots: int,
+    services_s: list[float],
+    deadlines_s: list[float],
+) -> None:
+    policy = ActivePolicy.of(POLICY_ADAPTER.validate_python(declared | {"mode": mode}), "X")
+    samples = {"chat": tuple(ServiceSample("chat", service_s, 1_000.0) for service_s in services_s)}
+    policy = policy.informed(samples, services_s)
+    book = policy.moded.policy.book
+    asked = [AdmissionRequest("chat", "default", deadline_s, 1, 9) for deadline_s in deadlines_s]
+    ways = [tuple((rule, policy.moded.effect(rule, one)) for rule in policy.moded.rules(one)) for one in asked]
+    with client_of(redis_url) as client:
+        client.flushall()
+        admit(redis_url, *(candidate(-1 - number) for number in range(delivered)))
+        if delivered:
+            deliver(client, delivered)
+        worker_beats(client, "w", slots)
+        candidates = [replace(candidate(n), rules=rules) for n, rules in enumerate(ways)]
+        reply = admit(redis_url, *candidates, expected_s={"chat": book.expected("chat").service_s})
+        decisions = [
+            policy.moded.decide(verdict.snapshot, one).decision
+            for one, verdict in zip(asked, reply.verdicts, strict=True)
+        ]
+        assert [verdict.enqueued for verdict in reply.verdicts] == [decision != "shed" for decision in decisions]
+        jobs = [Job.model_validate_json(fields[names.FIELD_JOB]) for _, fields in client.xrange(names.STREAM)]
+        assert [job.degraded for job in jobs[delivered:]] == [
+            decision == "degrade" for decision in decisions if decision != "shed"
+        ]

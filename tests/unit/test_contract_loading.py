@@ -117,7 +117,7 @@ BAD: list[tuple[str, str, str, str]] = [
         "kind: queue_agee,",
         (
             "24: policies.B: kind 'queue_agee' is unknown; "
-            "known are 'none', 'queue_age', 'queue_depth', 'utilization'; "
+            "known are 'none', 'queue_age', 'queue_depth', 'utilization', 'deadline_slack', 'slack_v1', 'age_or_full'; "
             "did you mean 'queue_age'?"
         ),
     ),

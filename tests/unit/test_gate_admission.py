@@ -1,21 +1,26 @@
 """The admission core over a queue played by the test: batching, sheds at sight, doubts, and one line per request."""
 
 import asyncio
+import contextlib
 import io
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from gate.admission import FRESH_S, MAX_BATCH, Admission
 from gate.events import EventWriter
+from gate.metrics import GateMetrics
 from gate.refused import RefusedError
-from gate.stream import Candidate, QueueUnreachableError, Reply, Verdict
+from gate.script import QueueUnreachableError
+from gate.stream import RefusedClient
 from gate.waiting import ActivePolicy, Decided
+from gate.wire import Candidate, Reply, Verdict
 from lab.contract.messages import Job, JobRequest
 from lab.contract.policy_spec import POLICY_ADAPTER
-from lab.policies.snapshot import Snapshot
+from lab.policies.retry_after import HARD_COUNT
+from lab.policies.snapshot import ServiceSample, Snapshot
 
 NOW_AT = 1_000.0
 
@@ -31,9 +36,14 @@ class PlayedQueue:
         self.fails = False
         self.loses_reply = False
         self.too_late = False
+        self.expected_s: dict[str, float] = {}
+        self.refusals: dict[str, int] = {}
 
-    async def admit(self, candidates: list[Candidate], latest_at: float, *, save_utilization: bool) -> Reply:
+    async def admit(
+        self, candidates: list[Candidate], latest_at: float, *, save_utilization: bool, expected_s: Mapping[str, float]
+    ) -> Reply:
         del latest_at, save_utilization
+        self.expected_s = dict(expected_s)
         await asyncio.sleep(0)
         if self.fails:
             raise QueueUnreachableError("down")
@@ -52,6 +62,14 @@ class PlayedQueue:
         if job_id in self.admitted:
             self.admitted.remove(job_id)
         return None
+
+    async def count_refusals(self, refused: Sequence[RefusedClient], limit: int) -> list[int]:
+        assert limit == HARD_COUNT
+        if self.fails:
+            raise QueueUnreachableError("down")
+        for one in refused:
+            self.refusals[one.client] = self.refusals.get(one.client, 0) + 1
+        return [self.refusals[one.client] for one in refused]
 
     def _verdict(self, candidate: Candidate) -> Verdict:
         if self.too_late:
@@ -75,7 +93,7 @@ class Bench:
         self.journal = io.StringIO()
         spec = POLICY_ADAPTER.validate_python(policy or {"kind": "none"})
         active = ActivePolicy.of(spec, "X")
-        self.core = Admission(queue, active, EventWriter(self.journal), lambda: self.now_s)
+        self.core = Admission(queue, active, EventWriter(self.journal, GateMetrics()), lambda: self.now_s)
 
     def lines(self, kind: str) -> list[dict[str, Any]]:
         events = [json.loads(line) for line in self.journal.getvalue().splitlines()]
@@ -205,6 +223,14 @@ def test_the_decision_line_holds_the_contracts_fields_and_the_answers_job() -> N
             "policy": "X",
             "mode": "enforce",
             "retry_after_s": None,
+            "age_s": 0.0,
+            "slack_ms": 2_000.0,
+            "slack_floor_ms": None,
+            "est_service_ms": 0.0,
+            "queue_ahead_ms": 0.0,
+            "estimator_n": 0,
+            "retry_after_ms": None,
+            "hard_backoff": False,
         }
         assert (decided.created_at, decided.deadline_at) == (NOW_AT, NOW_AT + 2.0)
 
@@ -269,14 +295,14 @@ def test_a_doubt_that_shutdown_finds_open_is_written_as_refused() -> None:
         await bench.core.step()
         await bench.core.step()
         assert bench.lines("refusal") == []
-        bench.core.give_up_doubts()
+        bench.core.doubts.give_up()
         await asyncio.gather(*tasks, return_exceptions=True)
         assert [line["request_id"] for line in bench.lines("refusal")] == ["r-0"]
 
     played(play)
 
 
-def test_those_who_wait_behind_a_failed_call_are_refused_at_once_with_a_line_each() -> None:
+def test_those_who_wait_behind_a_failed_call_are_refused_at_once_and_left_to_the_route() -> None:
     async def play() -> None:
         bench = Bench(PlayedQueue())
         await bench.core.step()
@@ -287,7 +313,9 @@ def test_those_who_wait_behind_a_failed_call_are_refused_at_once_with_a_line_eac
         await step
         results = await asyncio.gather(*first, *behind, return_exceptions=True)
         assert [type(result) for result in results] == [RefusedError] * 4
-        assert [line["request_id"] for line in bench.lines("refusal")] == ["r-1", "r-2", "r-3"]
+        # What becomes of those behind is for the route to say, for they are not in the queue for certain.
+        assert [getattr(result, "admission_writes_line", None) for result in results] == [True, False, False, False]
+        assert bench.lines("refusal") == []
 
     played(play)
 
@@ -312,7 +340,7 @@ def test_a_policy_switched_live_decides_the_next_request() -> None:
         bench.queue.admitted = ["one"]
         await bench.core.step()
         spec = POLICY_ADAPTER.validate_python({"kind": "queue_depth", "max_depth": 0})
-        bench.core.policy = ActivePolicy.of(spec, None)
+        bench.core.switch_to(ActivePolicy.of(spec, None))
         assert (await bench.core.admit(request())).decision.reason == "queue_depth"
         assert bench.lines("decision")[0]["policy"] == "queue_depth"
 
@@ -355,3 +383,157 @@ def test_a_core_that_fails_says_so_and_leaves_nobody_waiting(caplog: pytest.LogC
 
     played(play)
     assert "the admission core failed" in caplog.text
+
+
+class SwallowingQueue(PlayedQueue):
+    """Loses the first cancellation that comes while it sends, as the Redis client can on Python 3.11."""
+
+    async def admit(
+        self, candidates: list[Candidate], latest_at: float, *, save_utilization: bool, expected_s: Mapping[str, float]
+    ) -> Reply:
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(0.01)
+        return await super().admit(candidates, latest_at, save_utilization=save_utilization, expected_s=expected_s)
+
+
+def test_a_core_ends_though_its_cancellation_was_lost_in_a_call() -> None:
+    async def play() -> None:
+        bench = Bench(SwallowingQueue())
+        core = asyncio.create_task(bench.core.run())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        core.cancel()
+        await asyncio.wait([core], timeout=5)
+        assert core.cancelled()
+
+    played(play)
+
+
+def test_requests_go_with_the_expected_service_of_every_class_known_and_asked_for() -> None:
+    async def play() -> None:
+        bench = Bench(PlayedQueue())
+        await bench.core.step()
+        samples = {"b": (ServiceSample("b", 4.0, 1.0),), "a": (ServiceSample("a", 2.0, 1.0),)}
+        bench.core.learn(samples, ())
+        tasks = await bench.asked(1)
+        await bench.core.step()
+        await asyncio.gather(*tasks)
+        assert list(bench.queue.expected_s.items()) == [("a", 2.0), ("b", 4.0), ("default", 0.0)]
+
+    played(play)
+
+
+def test_a_policy_switched_to_knows_what_the_one_before_it_knew() -> None:
+    async def play() -> None:
+        bench = Bench(PlayedQueue())
+        bench.core.learn({"default": tuple(ServiceSample("default", 1.9, n) for n in range(60))}, ())
+        await bench.core.step()
+        bench.core.switch_to(ActivePolicy.of(POLICY_ADAPTER.validate_python({"kind": "deadline_slack"}), None))
+        decided = await bench.core.admit(request())
+        assert decided.decision.reason == "deadline_unmeetable"
+        (line,) = bench.lines("decision")
+        assert (line["est_service_ms"], line["slack_floor_ms"], line["estimator_n"]) == (1_900.0, 250.0, 60)
+        assert line["slack_ms"] == 100.0
+
+    played(play)
+
+
+def named(number: int, **fields: Any) -> JobRequest:
+    return request(number).model_copy(update=fields)
+
+
+@pytest.mark.parametrize("who", [{"tenant": "acme"}, {"user": "u-1"}])
+def test_a_client_shed_three_times_within_its_window_gets_the_hard_answer(who: dict[str, str]) -> None:
+    async def play() -> None:
+        bench = Bench(PlayedQueue(room=0), {"kind": "queue_depth", "max_depth": 0})
+        bench.queue.admitted = ["one"]
+        await bench.core.step()
+        told = []
+        for number in range(4):
+            task = asyncio.create_task(bench.core.admit(named(number, **who)))
+            await asyncio.sleep(0)
+            await bench.core.step()
+            told.append(await task)
+        assert [one.hard_backoff for one in told] == [False, False, True, True]
+        assert [one.decision.reason for one in told] == ["queue_depth"] * 4
+        waits_s = [one.decision.retry_after_s or 0.0 for one in told]
+        assert max(waits_s[:2]) <= 1.5
+        assert min(waits_s[2:]) >= 4.0
+        assert [line["hard_backoff"] for line in bench.lines("decision")] == [False, False, True, True]
+
+    played(play)
+
+
+def test_who_names_nobody_is_nobody_and_is_not_counted() -> None:
+    async def play() -> None:
+        bench = Bench(PlayedQueue(room=0), {"kind": "queue_depth", "max_depth": 0})
+        bench.queue.admitted = ["one"]
+        await bench.core.step()
+        told = [await bench.core.admit(request(number)) for number in range(5)]
+        assert [one.hard_backoff for one in told] == [False] * 5
+        assert bench.queue.refusals == {}
+
+    played(play)
+
+
+def test_a_queue_lost_between_shed_and_count_leaves_an_ordinary_shed() -> None:
+    class LosesCount(PlayedQueue):
+        async def count_refusals(self, refused: Sequence[RefusedClient], limit: int) -> list[int]:
+            raise QueueUnreachableError(f"{len(refused)} of {limit} lost")
+
+    async def play() -> None:
+        bench = Bench(LosesCount(room=0), {"kind": "queue_depth", "max_depth": 0})
+        bench.queue.admitted = ["one"]
+        await bench.core.step()
+        task = asyncio.create_task(bench.core.admit(named(1, tenant="acme")))
+        await asyncio.sleep(0)
+        await bench.core.step()
+        decided = await task
+        assert (decided.decision.decision, decided.hard_backoff) == ("shed", False)
+
+    played(play)
+
+
+def test_off_and_a_huge_threshold_send_the_script_the_same_request() -> None:
+    async def sent(policy: dict[str, Any]) -> list[Any]:
+        bench = Bench(PlayedQueue(), policy)
+        await bench.core.step()
+        candidate = bench.core._received(request()).candidate()
+        return [
+            (rule.action, rule.reason, effect, [(one.signal, one.comparison) for one in rule.conditions])
+            for rule, effect in candidate.rules
+        ]
+
+    async def play() -> None:
+        kind = {"kind": "age_or_full", "max_in_flight": 4}
+        off = await sent(kind | {"max_age": "25s", "mode": "off"})
+        huge = await sent(kind | {"max_age": "100000h"})
+        effects = [
+            (effect_off, effect_huge) for (_, _, effect_off, _), (_, _, effect_huge, _) in zip(off, huge, strict=True)
+        ]
+        assert [one[:2] + one[3:] for one in off] == [one[:2] + one[3:] for one in huge]
+        # No rule of either holds; that one would only be said is all that differs.
+        assert effects == [(None, "shed"), (None, "shed")]
+
+    played(play)
+
+
+def test_a_degraded_job_is_sent_beside_the_whole_one_only_where_it_may_be_needed() -> None:
+    async def play() -> None:
+        degrade = {"at": "50%", "max_output_tokens": 8, "model": "small", "work_ratio": 0.5}
+        policy = {"kind": "queue_depth", "max_depth": 4, "degrade": degrade}
+        bench = Bench(PlayedQueue(), policy)
+        await bench.core.step()
+        candidate = bench.core._received(request()).candidate()
+        whole, degraded = (
+            Job.model_validate_json(text[:-1] + ',"created_at":1.5,"deadline_at":3.5}')
+            for text in (candidate.job_json, candidate.degraded_json)
+        )
+        assert (whole.max_output_tokens, whole.degraded, whole.model, whole.work_s) == (64, False, None, 0.4)
+        assert (degraded.max_output_tokens, degraded.degraded, degraded.model) == (8, True, "small")
+        assert degraded.work_s == pytest.approx(0.4 * 8 / 64 * 0.5)
+        for mode in ("off", "log_only"):
+            quiet = Bench(PlayedQueue(), policy | {"mode": mode})
+            assert quiet.core._received(request()).candidate().degraded_json == ""
+
+    played(play)

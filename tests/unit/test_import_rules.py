@@ -48,7 +48,7 @@ RULES = {
     ),
     "lab.reporter": Rule(CONTRACT, frozenset({"pandas", "matplotlib", "jinja2"})),
     "lab.toxiproxy": Rule(CONTRACT, frozenset({"starlette", "uvicorn"})),
-    "gate": Rule(ENTRANCE, frozenset({"fastapi", "starlette", "uvicorn", "pydantic", "redis"})),
+    "gate": Rule(ENTRANCE, frozenset({"fastapi", "starlette", "uvicorn", "pydantic", "redis", "prometheus_client"})),
     "worker": Rule(ENTRANCE, frozenset({"redis", "httpx", "pydantic", "prometheus_client"})),
     "mock_model": Rule(CONTRACT, frozenset({"fastapi", "starlette", "uvicorn", "pydantic"})),
     "loadgen": Rule(CONTRACT, frozenset({"locust", "gevent", "pydantic"})),

@@ -24,6 +24,7 @@ def test_the_body_carries_the_declared_job_and_what_is_left_of_its_deadline() ->
         "request_id": "r-7",
         "job_class": "chat",
         "tenant": "acme",
+        "user": None,
         "deadline_s": 4.75,
         "input_tokens": 10,
         "max_output_tokens": 20,

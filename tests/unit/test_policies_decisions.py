@@ -90,12 +90,12 @@ def test_only_enforce_sheds_and_log_only_says_what_it_would(
     assert decided.retry_after_s == retry_after_s
 
 
-def test_a_rule_turns_a_request_away_only_when_it_sheds_and_is_enforced() -> None:
+def test_a_rule_has_its_effect_only_when_it_is_enforced() -> None:
     shed = Rule("shed", "x", (), lambda _: 1.0)
     degrade = Rule("degrade", "x", (), lambda _: 1.0)
-    assert ModedPolicy(AdmitAll(), "enforce").takes_effect(shed)
-    assert not ModedPolicy(AdmitAll(), "enforce").takes_effect(degrade)
-    assert not ModedPolicy(AdmitAll(), "log_only").takes_effect(shed)
+    assert ModedPolicy(AdmitAll(), "enforce").effect(shed, REQUEST) == "shed"
+    assert ModedPolicy(AdmitAll(), "enforce").effect(degrade, REQUEST) == "degrade"
+    assert ModedPolicy(AdmitAll(), "log_only").effect(shed, REQUEST) is None
 
 
 def test_the_first_rule_whose_conditions_all_hold_decides() -> None:
@@ -120,8 +120,13 @@ def test_every_declared_kind_is_built_with_its_threshold(declared: dict[str, obj
 
 
 @pytest.mark.parametrize("policy", [AdmitAll(), QueueAge(2.0), QueueDepth(10), Utilization(0.8)], ids=repr)
-def test_a_policy_that_does_not_estimate_learns_nothing(policy: Policy) -> None:
-    assert policy.observe(ServiceSample("chat", 1.0, 1_000.0)) is policy
+def test_a_policy_without_slack_learns_what_to_expect_and_decides_as_before(policy: Policy) -> None:
+    taught = policy.observe(ServiceSample("chat", 1.5, 1_000.0))
+    bounds = [[(rule.reason, rule.conditions) for rule in one.rules(REQUEST)] for one in (taught, policy)]
+    assert bounds[0] == bounds[1]
+    forecast = taught.decide(IDLE, REQUEST).forecast
+    assert forecast is not None
+    assert (forecast.est_service_s, forecast.estimator_n, forecast.slack_s) == (1.5, 1, 5.5)
 
 
 @given(limit_s=st.floats(0.001, 100), low_s=st.floats(0, 200), high_s=st.floats(0, 200))
