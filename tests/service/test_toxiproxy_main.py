@@ -9,8 +9,8 @@ import pytest
 
 from tests.service.redis_servers import LOOPBACK
 from tests.service.toxiproxy_servers import (
-    BOTH_FLAVOURS,
     EMBEDDED,
+    PROGRAMS,
     PROJECT_ROOT,
     Proxied,
     command_of,
@@ -31,7 +31,7 @@ def run(*flags: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("flavour", BOTH_FLAVOURS)
+@pytest.mark.parametrize("flavour", PROGRAMS)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_with_0_and_closes_its_connections(flavour: str, number: signal.Signals) -> None:
     with toxiproxy_running(flavour) as server:
@@ -47,7 +47,7 @@ def test_a_signal_ends_it_with_0_and_closes_its_connections(flavour: str, number
             assert said.startswith(f"listening on {LOOPBACK}:{server.port}, seed ")
 
 
-@pytest.mark.parametrize("flavour", BOTH_FLAVOURS)
+@pytest.mark.parametrize("flavour", PROGRAMS)
 @pytest.mark.parametrize("flag", ["-version", "--version"])
 def test_the_version_is_the_same(flavour: str, flag: str) -> None:
     done = subprocess.run(

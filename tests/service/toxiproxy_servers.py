@@ -21,7 +21,8 @@ ORIGINAL = "toxiproxy-server"
 CONTAINER = "toxiproxy-container"
 IMAGE = "ghcr.io/shopify/toxiproxy:2.12.0"
 # The lab's own, and the original as a program and as the image that compose.yaml names.
-FLAVOURS = (EMBEDDED, ORIGINAL, CONTAINER)
+PROGRAMS = (EMBEDDED, ORIGINAL)
+FLAVOURS = (*PROGRAMS, CONTAINER)
 REQUIRE = "LAB_REQUIRE_TOXIPROXY"
 REQUIRE_ENGINE = "LAB_REQUIRE_ENGINE"
 PROJECT_ROOT = Path(__file__).parents[2]
@@ -48,12 +49,13 @@ def require_container() -> None:
     pytest.skip(f"no engine has {IMAGE}")
 
 
-def command_of(flavour: str, name: str, flags: tuple[str, ...]) -> list[str]:
-    """How a flavour is started; a container is called `name`."""
-    if flavour == EMBEDDED:
-        return [sys.executable, "-m", "lab.toxiproxy"]
-    if flavour == ORIGINAL:
-        return [program_on_path(ORIGINAL)]
+def command_of(program: str) -> list[str]:
+    """How a program is started."""
+    return [sys.executable, "-m", "lab.toxiproxy"] if program == EMBEDDED else [program_on_path(ORIGINAL)]
+
+
+def container_of(name: str, flags: tuple[str, ...]) -> list[str]:
+    """How a container of this name is started; a file that a flag names is there inside as well."""
     require_container()
     files = [option for flag in flags if Path(flag).is_file() for option in ("-v", f"{flag}:{flag}:ro")]
     # On the host's network, so that it reaches the upstreams of the tests on loopback.
@@ -79,7 +81,8 @@ class ToxiproxyServer:
         self.flavour = flavour
         self.port = free_port()
         self._name = f"shedlab-test-toxiproxy-{self.port}"
-        argv = [*command_of(flavour, self._name, flags), "--host", LOOPBACK, "--port", str(self.port), *flags]
+        command = container_of(self._name, flags) if flavour == CONTAINER else command_of(flavour)
+        argv = [*command, "--host", LOOPBACK, "--port", str(self.port), *flags]
         self.process = subprocess.Popen(
             argv, cwd=PROJECT_ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
         )
