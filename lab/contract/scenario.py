@@ -4,6 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from lab.contract.alert_spec import Alert
 from lab.contract.fault_spec import AnyFault, Fault, ModelFault, ProcessFault
 from lab.contract.policy_spec import PolicySpec
 from lab.contract.spec import Spec, SpecError
@@ -102,6 +103,8 @@ class Scenario(Spec):
     expect: dict[Letter, Expectation] = Field(default_factory=dict)
     repeats: Annotated[int, Field(ge=1, le=20)] = 1
     claims: tuple[Claim, ...] = ()
+    alerts: tuple[Alert, ...] = ()
+    alert_interval: Annotated[Duration, Field(gt=0)] = 1.0
     host_cpu_limit: Ratio = 0.9
 
     @model_validator(mode="after")
@@ -112,7 +115,18 @@ class Scenario(Spec):
             self._check_letter(letter, "expect", letter)
         for index, claim in enumerate(self.claims):
             self._check_letter(claim.policy, "claims", index, "policy")
+        self._check_alert_names()
         return self
+
+    def _check_alert_names(self) -> None:
+        seen: set[tuple[str, str]] = set()
+        for index, alert in enumerate(self.alerts):
+            if (alert.name, alert.severity) in seen:
+                raise SpecError(
+                    f"there are two alerts {alert.name!r} of severity {alert.severity}; give one another name",
+                    *("alerts", index, "name"),
+                )
+            seen.add((alert.name, alert.severity))
 
     def _check_letter(self, letter: str, *place: str | int) -> None:
         if letter not in self.policies:

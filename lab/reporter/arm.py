@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from lab.reporter.alerts import AlertReport, Causes, evaluate_alerts
 from lab.reporter.doubts import Doubt, Evidence, find_doubts
 from lab.reporter.header import Header
 from lab.reporter.ledger import Ledger, balance
@@ -19,7 +20,8 @@ from lab.reporter.measures import (
 )
 from lab.reporter.read import Journal
 from lab.reporter.series import Series, series_of
-from lab.reporter.signals import FirstMoves, first_moves
+from lab.reporter.signals import FirstMoves, first_moves, slo_breach_s
+from lab.reporter.telemetry import telemetry_of
 from lab.reporter.verdict import Judgement, judge
 
 
@@ -49,6 +51,7 @@ class ArmReport:
     phases: dict[str, PhaseMeasures]
     classes: dict[str, dict[str, PhaseMeasures]]
     moves: FirstMoves
+    alerts: tuple[AlertReport, ...]
     doubts: tuple[Doubt, ...]
     moments: tuple[Moment, ...]
     series: Series
@@ -71,6 +74,8 @@ def report_arm(journal: Journal, header: Header) -> ArmReport:
     signals = _placed(tables["signals"], start_at, spans)
     phases = measure_phases(jobs, signals, scenario, spans)
     void_reasons = _void_reasons(journal, book.ledger)
+    telemetry = telemetry_of(tables, scenario, start_at)
+    causes = Causes(_injected_s(tables["fault"], start_at), slo_breach_s(jobs, scenario, 0.0))
     evidence = Evidence(scenario, spans, start_at, jobs, tables, phases, book.ledger)
     return ArmReport(
         name=journal.name,
@@ -82,6 +87,7 @@ def report_arm(journal: Journal, header: Header) -> ArmReport:
         phases=phases,
         classes=measure_classes(jobs, scenario, spans),
         moves=first_moves(jobs, tables, scenario, header.policy, start_at),
+        alerts=evaluate_alerts(scenario, telemetry, causes),
         doubts=find_doubts(journal.name, evidence),
         moments=_moments(journal, start_at),
         series=series_of(jobs, signals, scenario.workload.duration),
@@ -95,6 +101,12 @@ def _start_at(journal: Journal) -> float:
     if not started.empty:
         return float(started["start_at"].iloc[0])
     return 0.0 if requests.empty else float(requests["due_at"].min())
+
+
+def _injected_s(faults: pd.DataFrame, start_at: float) -> float | None:
+    """When the first step of the timeline was applied; a control changes nothing."""
+    applied = faults.loc[faults["action"].eq("inject") & faults["kind"].ne("noop"), "applied_at"]
+    return None if applied.empty else float(applied.min()) - start_at
 
 
 def _void_reasons(journal: Journal, ledger: Ledger) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import json
 import math
 from typing import Any
 
+from lab.reporter.alerts import AlertReport, Firing
 from lab.reporter.arm import ArmReport
 from lab.reporter.catalogue import BY_NAME, CATALOGUE
 from lab.reporter.doubts import Doubt
@@ -115,11 +116,34 @@ def _arm(arm: ArmReport) -> dict[str, Any]:
             }
             for crossing in arm.moves.crossings
         },
+        "alerts": [_alert(alert) for alert in arm.alerts],
         "expectations": [
             {"name": check.name, "met": check.met, "sentence": check.sentence} for check in judgement.checks
         ],
         "schedule_sha256": header.schedule_sha256,
     }
+
+
+def _alert(report: AlertReport) -> dict[str, Any]:
+    declared = report.alert
+    return {
+        "name": declared.name,
+        "signal": declared.signal,
+        "severity": declared.severity,
+        "threshold": declared.threshold,
+        "for_s": declared.hold,
+        "action": declared.action,
+        "result": report.result,
+        "fired_s": _rounded(report.fired_s),
+        "since_fault_s": _rounded(report.since_fault_s),
+        "lead_time_s": _rounded(report.lead_s),
+        "firings": [_firing(each) for each in report.firings],
+        "false_alarms": [_firing(each) for each in report.false_alarms],
+    }
+
+
+def _firing(firing: Firing) -> dict[str, float | None]:
+    return {"began_s": _rounded(firing.began_s), "ended_s": _rounded(firing.ended_s)}
 
 
 def _phase(phase: PhaseMeasures) -> dict[str, Any]:

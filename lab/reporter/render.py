@@ -5,6 +5,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from lab.reporter.alert_view import alert_rows
 from lab.reporter.answer import answer
 from lab.reporter.arm import ArmReport
 from lab.reporter.catalogue import CATALOGUE
@@ -66,6 +67,7 @@ def _page(arms: tuple[ArmReport, ...], doubts: tuple[Doubt, ...]) -> dict[str, A
         "class_rows": _class_rows(arms),
         "figures": draw_figures(arms),
         "signal_words": SIGNAL_WORDS,
+        "alert_rows": alert_rows(arms),
         "doubts": doubts,
         "capacity": _capacity(arms),
         "capacity_titles": [title for _, title, _ in CAPACITY_COLUMNS],

@@ -10,12 +10,23 @@ from tests.journals import Event, arm_events, header, small, write_arm
 
 JOB: dict[str, dict[str, Any]] = {
     "request": {"job_class": "chat", "due_at": 1.0, "sent_at": 1.0, "status": 202, "job_id": "j1", "reason": None},
-    "decision": {"job_id": "j1", "decision": "admit", "would": "admit", "reason": "admitted"},
+    "decision": {
+        "job_id": "j1",
+        "job_class": "chat",
+        "decision": "admit",
+        "would": "admit",
+        "reason": "admitted",
+        "mode": "enforce",
+    },
     "refusal": {"status": 503, "reason": "queue_unreachable"},
     "outcome": {
         "job_id": "j1",
         "outcome": "ok",
         "duplicate": False,
+        "job_class": "chat",
+        "enqueued_at": 1.0,
+        "dequeued_at": 1.1,
+        "deadline_at": 9.0,
         "first_token_at": 1.2,
         "finished_at": 1.5,
         "slot_s": 0.4,
