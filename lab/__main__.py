@@ -38,6 +38,12 @@ def _report(asked: argparse.Namespace) -> int:
     return report(asked.run)
 
 
+def _alerts(asked: argparse.Namespace) -> int:
+    from lab.desk.alerts import print_alerts  # noqa: PLC0415
+
+    return print_alerts(asked.scenario)
+
+
 def _doctor(_asked: argparse.Namespace) -> int:
     from lab.desk.doctor import doctor  # noqa: PLC0415
 
@@ -55,6 +61,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "validate": _validate,
     "list": _list,
     "report": _report,
+    "alerts": _alerts,
     "doctor": _doctor,
     "schema": _schema,
 }

@@ -35,6 +35,8 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser("list", help="list the scenarios")
     report = commands.add_parser("report", help="make a run's report again, from its journals alone")
     report.add_argument("run", metavar="RUN", nargs="?", default="latest", help="run id, folder, or latest")
+    alerts = commands.add_parser("alerts", help="print a scenario's alerts as a Prometheus rules file")
+    alerts.add_argument("scenario", metavar="NAME|FILE")
     commands.add_parser("doctor", help="check this machine, with a remedy for each problem")
     commands.add_parser("schema", help="print the JSON Schema of scenario files, for editors")
     return top
