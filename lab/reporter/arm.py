@@ -86,7 +86,9 @@ def report_arm(journal: Journal, header: Header) -> ArmReport:
         spans=spans,
         phases=phases,
         classes=measure_classes(jobs, scenario, spans),
-        moves=first_moves(jobs, tables, scenario, header.policy, start_at),
+        moves=first_moves(
+            jobs, tables, scenario, header.policy, start_at, slack=telemetry.gauges["negative_slack_ratio"]
+        ),
         alerts=evaluate_alerts(scenario, telemetry, causes),
         doubts=find_doubts(journal.name, evidence),
         moments=_moments(journal, start_at),

@@ -105,6 +105,8 @@ def _arm(arm: ArmReport) -> dict[str, Any]:
         },
         "slo_breach_s": _rounded(arm.moves.breach_s),
         "first_signal": arm.moves.first,
+        "second_signal": arm.moves.second,
+        "first_signal_ahead_s": _rounded(arm.moves.ahead_s),
         "signals": {
             crossing.signal: {
                 "threshold": _rounded(crossing.threshold),

@@ -19,8 +19,9 @@ SIGNAL_WORDS = {
     "queue_age_s": ("queue age", "s"),
     "queue_depth": ("queue depth", "count"),
     "utilization_ratio": ("utilization", "ratio"),
-    "provider_ttft_s": ("provider's first token", "s"),
-    "shed_ratio": ("shed rate", "ratio"),
+    "provider_ttft_s": ("provider latency (first token)", "s"),
+    "negative_slack_ratio": ("negative slack, share of queued", "ratio"),
+    "shed_ratio": ("rejection rate", "ratio"),
 }
 CAPACITY_COLUMNS = (
     ("arrival_rate_per_s", "arrivals", "per_s"),
