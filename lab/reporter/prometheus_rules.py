@@ -1,8 +1,8 @@
 """A scenario's alerts as a Prometheus rules file. Pure; knows the exported metrics by name, and no journal.
 
     gate_queue_oldest_age_seconds, gate_queue_depth, gate_utilization_ratio, gate_queue_negative_slack_ratio,
-    gate_service_estimate_seconds{class}, gate_requests_total{decision="admit|degrade|shed|refused"},
-    worker_endpoint_latency_seconds, job_duration_seconds, job_time_to_first_token_seconds (histograms),
+    gate_expected_service_seconds{class}, gate_requests_total{decision="admit|degrade|shed|error"},
+    gen_ai_client_operation_duration_seconds, job_turnaround_seconds, job_first_token_seconds (histograms),
     jobs_total{outcome}, lab_fault_active{fault,kind}
 
 Every expression is one number without labels, so that two of them can be joined by `and`.
@@ -22,18 +22,18 @@ GAUGES = {
     "negative_slack_ratio": "gate_queue_negative_slack_ratio",
 }
 HISTOGRAMS = {
-    "provider_latency": "worker_endpoint_latency_seconds",
-    "p95_turnaround": "job_duration_seconds",
-    "p95_ttft": "job_time_to_first_token_seconds",
+    "provider_latency": "gen_ai_client_operation_duration_seconds",
+    "p95_turnaround": "job_turnaround_seconds",
+    "p95_ttft": "job_first_token_seconds",
 }
 # Of each share the counter, and the label that makes an event count.
 COUNTERS = {
     "rejection_rate": ("gate_requests_total", 'decision="shed"'),
     "shed_without_fault": ("gate_requests_total", 'decision="shed"'),
-    "refused_in_error_rate": ("gate_requests_total", 'decision="refused"'),
+    "refused_in_error_rate": ("gate_requests_total", 'decision="error"'),
     "deadline_miss_rate": ("jobs_total", 'outcome!="ok"'),
 }
-ESTIMATE = "gate_service_estimate_seconds"
+ESTIMATE = "gate_expected_service_seconds"
 FAULT = "lab_fault_active"
 MS_PER_S = 1000
 

@@ -142,7 +142,7 @@ def series(scenario: Scenario, telemetry: Telemetry, grid: tuple[float, ...]) ->
         yield f'{name}{{instance="gate-1"}}', scraped(telemetry.gauges[signal], grid)
     for job_class, estimate in telemetry.estimates.items():
         yield f'{ESTIMATE}{{class="{job_class}"}}', scraped(estimate, grid)
-    for signal, kept in (("rejection_rate", "shed"), ("refused_in_error_rate", "refused")):
+    for signal, kept in (("rejection_rate", "shed"), ("refused_in_error_rate", "error")):
         counted = [second for second, one in pairs(telemetry.shares[signal]) if one]
         yield f'gate_requests_total{{decision="{kept}"}}', counts(counted, grid)
     admitted = zip(

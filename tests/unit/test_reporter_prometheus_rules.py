@@ -22,7 +22,7 @@ def expr(alert: str) -> str:
         ("signal: queue_age, threshold: 1500ms", "max(gate_queue_oldest_age_seconds) > 1.5"),
         (
             "signal: p95_turnaround, threshold: 45s, window: 5m",
-            "histogram_quantile(0.95, sum by (le) (rate(job_duration_seconds_bucket[300s]))) > 45",
+            "histogram_quantile(0.95, sum by (le) (rate(job_turnaround_seconds_bucket[300s]))) > 45",
         ),
         (
             "signal: rejection_rate, threshold: 5%",
@@ -30,7 +30,7 @@ def expr(alert: str) -> str:
         ),
         (
             "signal: drift, window: 60s",
-            "max(gate_service_estimate_seconds / min_over_time(gate_service_estimate_seconds[60s])) > 2",
+            "max(gate_expected_service_seconds / min_over_time(gate_expected_service_seconds[60s])) > 2",
         ),
         (
             "signal: shed_without_fault, threshold: 5%, window: 1m",
