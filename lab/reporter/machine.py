@@ -95,6 +95,9 @@ def _arm(arm: ArmReport) -> dict[str, Any]:
             "answer_lost": ledger.answer_lost,
             "duplicates": ledger.duplicates,
             "outcomes": ledger.outcomes,
+            "degraded_outcomes": ledger.degraded_outcomes,
+            "projected_shed": ledger.projected_shed,
+            "hard_backoffs": ledger.hard_backoffs,
             "balanced": ledger.balanced,
             "discrepancies": list(ledger.discrepancies),
         },
@@ -152,7 +155,14 @@ def _phase(phase: PhaseMeasures) -> dict[str, Any]:
     numbers: dict[str, Any] = {"start_s": phase.span.start_s, "end_s": phase.span.end_s}
     for name, value in phase.numbers.items():
         numbers |= _number(name, value)
-    return numbers | {"shed_by_reason": {reason: _rounded(share) for reason, share in phase.shed_by_reason.items()}}
+    return numbers | {
+        name: {reason: _rounded(share) for reason, share in shares.items()}
+        for name, shares in (
+            ("shed_by_reason", phase.shed_by_reason),
+            ("degraded_by_reason", phase.degraded_by_reason),
+            ("projected_by_reason", phase.projected_by_reason),
+        )
+    }
 
 
 def _number(name: str, value: float | None) -> dict[str, Any]:

@@ -35,11 +35,16 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class PhaseMeasures:
-    """The numbers of one phase, and the share of offered requests shed for each reason."""
+    """The numbers of one phase, and by reason the shares of the offered requests that were treated so.
+
+    Projected are those admitted where the policy, enforced, would have shed them.
+    """
 
     span: Span
     numbers: Values
     shed_by_reason: dict[str, float]
+    degraded_by_reason: dict[str, float]
+    projected_by_reason: dict[str, float]
 
 
 def spans_of(scenario: Scenario) -> tuple[Span, ...]:
@@ -84,7 +89,7 @@ def measure_phases(
         chosen, sampled = (jobs, signals) if span is whole else (_in(jobs, span), _in(signals, span))
         values = _values(chosen, span, scenario) | _signal_values(sampled, span)
         values["recovery_time_s"] = recovery if span.phase in ("recovery", "all") else None
-        result[span.phase] = PhaseMeasures(span, values, _shed_by_reason(chosen))
+        result[span.phase] = PhaseMeasures(span, values, *_by_reasons(chosen))
     return result
 
 
@@ -106,7 +111,7 @@ def measure_classes(
 
 def _class_measures(jobs: pd.DataFrame, span: Span, scenario: Scenario) -> PhaseMeasures:
     chosen = jobs if span.phase == "all" else _in(jobs, span)
-    return PhaseMeasures(span, _values(chosen, span, scenario), _shed_by_reason(chosen))
+    return PhaseMeasures(span, _values(chosen, span, scenario), *_by_reasons(chosen))
 
 
 def recovery_time_s(jobs: pd.DataFrame, scenario: Scenario) -> float | None:
@@ -149,12 +154,23 @@ def _values(jobs: pd.DataFrame, span: Span, scenario: Scenario) -> Values:
         "unanswered": int(fates.get("unanswered", 0)),
         "arrival_rate_per_s": offered / span.length_s,
         "shed_rate": _share(shed, offered),
+        "projected_shed_rate": _share(int(jobs["projected_shed"].sum()), offered),
         "degraded_rate": _share(int(admitted["degraded"].sum()), offered),
         "deadline_miss_rate": _share(len(admitted) - ok, len(admitted)),
         "deadline_miss_rate_offered": _share(offered - ok, offered),
         "goodput_per_s": ok / span.length_s,
+        "done_count": int(admitted["outcome"].isin(DONE).sum()),
+        "slo_breach_count": int(admitted[f"{scenario.slo.measure}_s"].gt(scenario.slo.within).sum()),
+        **_degraded(admitted[admitted["degraded"]]),
         **_latencies(admitted, scenario),
         **_waste(admitted),
+    }
+
+
+def _degraded(jobs: pd.DataFrame) -> Values:
+    return {
+        "degraded_miss_rate": _share(int(jobs["outcome"].ne("ok").sum()), len(jobs)),
+        "p95_degraded_turnaround_s": percentile(jobs["turnaround_s"], 95),
     }
 
 
@@ -190,8 +206,13 @@ def _signal_values(signals: pd.DataFrame, span: Span) -> Values:
     }
 
 
-def _shed_by_reason(jobs: pd.DataFrame) -> dict[str, float]:
-    reasons = jobs.loc[jobs["fate"].eq("shed"), "reason"].fillna("none given").value_counts()
+def _by_reasons(jobs: pd.DataFrame) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
+    shed = jobs["fate"].eq("shed")
+    return _by_reason(jobs, shed), _by_reason(jobs, jobs["degraded"]), _by_reason(jobs, jobs["projected_shed"])
+
+
+def _by_reason(jobs: pd.DataFrame, chosen: "pd.Series[bool]") -> dict[str, float]:
+    reasons = jobs.loc[chosen, "reason"].fillna("none given").value_counts()
     return {
         str(reason): int(count) / len(jobs) for reason, count in sorted(reasons.items(), key=lambda pair: str(pair[0]))
     }

@@ -40,6 +40,7 @@ FIELDS: dict[str, dict[str, str]] = {
         "job_class": "text",
         "mode": "text",
         "est_service_ms": "number??",
+        "hard_backoff": "any??",
     },
     "refusal": {"at": "number", "request_id": "text?", "status": "number", "reason": "text"},
     "attempt": {
@@ -157,7 +158,7 @@ def _is_probe(request_id: str | None) -> bool:
 
 
 def _column(place: str, kind: str, values: tuple[Any, ...]) -> pd.Series:
-    if kind == "any":
+    if kind.startswith("any"):
         return pd.Series(values, dtype=object)
     return _numbers(place, kind, values) if kind.startswith("number") else _texts(place, kind, values)
 
