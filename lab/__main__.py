@@ -44,6 +44,12 @@ def _alerts(asked: argparse.Namespace) -> int:
     return print_alerts(asked.scenario)
 
 
+def _derive(asked: argparse.Namespace) -> int:
+    from lab.desk.derive import derive  # noqa: PLC0415
+
+    return derive(asked.scenario, asked.run, asked.write)
+
+
 def _doctor(_asked: argparse.Namespace) -> int:
     from lab.desk.doctor import doctor  # noqa: PLC0415
 
@@ -62,6 +68,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "list": _list,
     "report": _report,
     "alerts": _alerts,
+    "derive": _derive,
     "doctor": _doctor,
     "schema": _schema,
 }

@@ -37,6 +37,12 @@ def parser() -> argparse.ArgumentParser:
     report.add_argument("run", metavar="RUN", nargs="?", default="latest", help="run id, folder, or latest")
     alerts = commands.add_parser("alerts", help="print a scenario's alerts as a Prometheus rules file")
     alerts.add_argument("scenario", metavar="NAME|FILE")
+    derive = commands.add_parser("derive", help="work out thresholds for a scenario, with their arithmetic")
+    derive.add_argument("scenario", metavar="NAME|FILE")
+    derive.add_argument("--run", default=None, metavar="RUN", help="from service times measured in this run's baseline")
+    derive.add_argument(
+        "--write", default=None, metavar="FILE", help="put them into a copy of the scenario, a new file"
+    )
     commands.add_parser("doctor", help="check this machine, with a remedy for each problem")
     commands.add_parser("schema", help="print the JSON Schema of scenario files, for editors")
     return top

@@ -67,7 +67,7 @@ class ArmReport:
 def report_arm(journal: Journal, header: Header) -> ArmReport:
     """Everything of one arm. `header` stands in where the journal's own could not be read."""
     scenario, tables = header.scenario, journal.tables
-    start_at = _start_at(journal)
+    start_at = start_at_of(journal)
     spans = spans_of(scenario)
     book = balance(tables, header.schedule_count)
     jobs = timed(book.jobs, start_at, spans)
@@ -98,7 +98,8 @@ def report_arm(journal: Journal, header: Header) -> ArmReport:
     )
 
 
-def _start_at(journal: Journal) -> float:
+def start_at_of(journal: Journal) -> float:
+    """When the first request was due, in unix seconds; where the journal does not say, the first due of all."""
     started, requests = journal.tables["schedule_start"], journal.tables["request"]
     if not started.empty:
         return float(started["start_at"].iloc[0])

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from lab.contract.messages import ScheduledRequest
 from lab.contract.scenario import Scenario
 from lab.workload.capacity import ClassLoad, PhaseLoad, phase_loads
-from lab.workload.threshold_check import AgeLimit, PolicyForecast, derived_age_limit, forecast
+from lab.workload.derive import AgeLimit, derived_age_limit
+from lab.workload.threshold_check import PolicyForecast, forecast
 
 UNKNOWN = "a recording's rate and sizes are not declared, so nothing can be said before its file is read"
 

@@ -66,11 +66,11 @@ def test_letters_may_be_small_and_jobs_may_be_auto() -> None:
 
 def test_every_command_of_the_parser_has_its_function() -> None:
     for command in COMMANDS:
-        words = [command, "x"] if command in {"run", "validate", "alerts"} else [command]
+        words = [command, "x"] if command in {"run", "validate", "alerts", "derive"} else [command]
         assert parser().parse_args(words).command == command
 
 
-@pytest.mark.parametrize("command", ["run", "validate", "alerts"])
+@pytest.mark.parametrize("command", ["run", "validate", "alerts", "derive"])
 @pytest.mark.usefixtures("scenarios")
 def test_an_unknown_name_suggests_the_nearest(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([command, "sond"]) == EXIT_USAGE
