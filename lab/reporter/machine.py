@@ -11,10 +11,10 @@ from typing import Any
 
 from lab.reporter.alerts import AlertReport, Firing
 from lab.reporter.arm import ArmReport
-from lab.reporter.catalogue import BY_NAME, CATALOGUE
+from lab.reporter.catalogue import CATALOGUE
+from lab.reporter.claims import ClaimReport, claim_reports
 from lab.reporter.doubts import Doubt
 from lab.reporter.measures import PhaseMeasures
-from lab.reporter.wording import measured
 
 DECIMALS = 6
 
@@ -41,7 +41,7 @@ def report_json(arms: tuple[ArmReport, ...], doubts: tuple[Doubt, ...]) -> str:
             for doubt in doubts
         ],
         "arms": [_arm(arm) for arm in arms],
-        "claims": claims(arms),
+        "claims": [_claim(report) for report in claim_reports(arms)],
     }
     return json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
@@ -51,26 +51,19 @@ def is_valid(arms: tuple[ArmReport, ...], doubts: tuple[Doubt, ...]) -> bool:
     return not any(arm.void for arm in arms) and not any(doubt.code == "generator_late" for doubt in doubts)
 
 
-def claims(arms: tuple[ArmReport, ...]) -> list[dict[str, Any]]:
-    """Every published number beside the measured one, one entry per repeat."""
-    return [
-        {
-            "policy": claim.policy,
-            "repeat": arm.header.repeat,
-            "measure": claim.measure,
-            "phase": claim.phase,
-            "claimed": claim.value,
-            **_number("measured", _measured(arm, claim.phase, claim.measure)),
-            "text": claim.text,
-        }
-        for claim in arms[0].header.scenario.claims
-        for arm in arms
-        if arm.header.policy == claim.policy
-    ]
-
-
-def _measured(arm: ArmReport, phase: str, measure: str) -> float | None:
-    return arm.phases[phase].numbers.get(measure) if phase in arm.phases and not arm.void else None
+def _claim(report: ClaimReport) -> dict[str, Any]:
+    claim = report.claim
+    return {
+        "policy": claim.policy,
+        "repeat": report.repeat,
+        "measure": claim.measure,
+        "phase": claim.phase,
+        "claimed": claim.value,
+        **_number("measured", report.measured),
+        "ruled_out": report.ruled_out,
+        "why_ruled_out": report.why if report.ruled_out else "",
+        "text": claim.text,
+    }
 
 
 def _arm(arm: ArmReport) -> dict[str, Any]:
@@ -191,11 +184,3 @@ def comparison_csv(arms: tuple[ArmReport, ...]) -> str:
 
 def _cell(value: float | None) -> str:
     return "" if value is None else str(_rounded(value))
-
-
-def claim_words(claim: dict[str, Any]) -> tuple[str, str]:
-    """A claim's two numbers as they read: claimed, measured."""
-    known = BY_NAME.get(claim["measure"])
-    unit = known.unit if known else "count"
-    infinite = claim.get("measured_is_infinite", False)
-    return measured(claim["claimed"], unit), measured(math.inf if infinite else claim["measured"], unit)

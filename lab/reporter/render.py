@@ -9,9 +9,10 @@ from lab.reporter.alert_view import alert_rows
 from lab.reporter.answer import answer
 from lab.reporter.arm import ArmReport
 from lab.reporter.catalogue import CATALOGUE
+from lab.reporter.claims import claim_reports
 from lab.reporter.comparison import PHASE_TITLES, by_policy, compare
 from lab.reporter.doubts import Doubt
-from lab.reporter.machine import claim_words, claims, is_valid
+from lab.reporter.machine import is_valid
 from lab.reporter.plots import draw_figures
 from lab.reporter.wording import measured, policy_words, signed, slo_words
 
@@ -72,7 +73,7 @@ def _page(arms: tuple[ArmReport, ...], doubts: tuple[Doubt, ...]) -> dict[str, A
         "doubts": doubts,
         "capacity": _capacity(arms),
         "capacity_titles": [title for _, title, _ in CAPACITY_COLUMNS],
-        "claims": [(claim, *claim_words(claim)) for claim in claims(arms)],
+        "claims": claim_reports(arms),
         "environment": _environment(arms),
     }
 

@@ -273,10 +273,40 @@ def test_claims_stand_beside_the_measured_numbers(tmp_path: Path) -> None:
             "phase": "fault",
             "claimed": 0.11,
             "measured": 0.0,
+            "ruled_out": None,
+            "why_ruled_out": "",
             "text": "as published",
         }
     ]
     assert "<td>11.0 %</td><td>0.0 %</td>" in (tmp_path / "report.html").read_text()
+
+
+def test_claims_that_arithmetic_rules_out_are_said_to_be_with_the_arithmetic(tmp_path: Path) -> None:
+    text = (
+        SMALL
+        + """claims:
+  - {policy: A, measure: p95_ttft_s, phase: fault, value: 0.1}
+  - {policy: A, measure: offered_slots, phase: fault, value: 1.2}
+  - {policy: A, measure: shed_rate, value: 0.1}
+"""
+    )
+    events = events_of("A", text)
+    evidence = next(event for event in events if event.get("name") == "capacity")["evidence"]
+    evidence["claims"] = [
+        {"ruled_out": True, "sentence": "the wait <grows> to 9 s; 0.1 s cannot be"},
+        {"ruled_out": False, "sentence": ""},
+        "damaged",
+    ]
+    run_of(tmp_path, A=events)
+    first, second, third = read_json(tmp_path)["claims"]
+    assert (first["ruled_out"], first["why_ruled_out"]) == (True, "the wait <grows> to 9 s; 0.1 s cannot be")
+    # What a phase demands is not measured but taken from the capacity check.
+    assert (second["ruled_out"], second["measured"]) == (False, pytest.approx(3.6))
+    assert (third["ruled_out"], third["measured"]) == (None, 0.0)
+    page = (tmp_path / "report.html").read_text()
+    assert "✕ ruled out by capacity</strong>: the wait &lt;grows&gt; to 9 s; 0.1 s cannot be" in page
+    assert ">not ruled out<" in page
+    assert ">not checked<" in page
 
 
 def test_what_a_policy_that_only_logs_would_have_shed_is_flagged_as_projected(tmp_path: Path) -> None:
