@@ -13,7 +13,7 @@ import pandas as pd
 
 from lab.contract.alert_spec import AnyAlert, Condition, DriftCondition, LatencyCondition, RateCondition
 from lab.contract.scenario import Scenario
-from lab.reporter.measures import percentile
+from lab.reporter.percentile import percentile
 from lab.reporter.telemetry import Telemetry
 from lab.reporter.timeline import Timeline
 

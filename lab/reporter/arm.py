@@ -19,6 +19,7 @@ from lab.reporter.measures import (
     timed,
 )
 from lab.reporter.read import Journal
+from lab.reporter.rollback import Rollback, measure_rollback
 from lab.reporter.series import Series, series_of
 from lab.reporter.signals import FirstMoves, first_moves, slo_breach_s
 from lab.reporter.telemetry import telemetry_of
@@ -52,6 +53,7 @@ class ArmReport:
     classes: dict[str, dict[str, PhaseMeasures]]
     moves: FirstMoves
     alerts: tuple[AlertReport, ...]
+    rollback: Rollback | None
     doubts: tuple[Doubt, ...]
     moments: tuple[Moment, ...]
     series: Series
@@ -76,6 +78,7 @@ def report_arm(journal: Journal, header: Header) -> ArmReport:
     void_reasons = _void_reasons(journal, book.ledger)
     telemetry = telemetry_of(tables, scenario, start_at)
     causes = Causes(_injected_s(tables["fault"], start_at), slo_breach_s(jobs, scenario, 0.0))
+    alerts, capacity = evaluate_alerts(scenario, telemetry, causes), _capacity(tables["check"])
     evidence = Evidence(scenario, spans, start_at, jobs, tables, phases, book.ledger)
     return ArmReport(
         name=journal.name,
@@ -89,11 +92,12 @@ def report_arm(journal: Journal, header: Header) -> ArmReport:
         moves=first_moves(
             jobs, tables, scenario, header.policy, start_at, slack=telemetry.gauges["negative_slack_ratio"]
         ),
-        alerts=evaluate_alerts(scenario, telemetry, causes),
+        alerts=alerts,
+        rollback=measure_rollback(tables["fault"], jobs, alerts, capacity, start_at),
         doubts=find_doubts(journal.name, evidence),
         moments=_moments(journal, start_at),
         series=series_of(jobs, signals, scenario.workload.duration),
-        capacity=_capacity(tables["check"]),
+        capacity=capacity,
         breakdown_s=_breakdown(tables["breakdown"]),
     )
 

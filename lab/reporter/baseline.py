@@ -9,7 +9,8 @@ from lab.contract.journal import JOURNAL_NAME
 from lab.reporter.arm import start_at_of
 from lab.reporter.errors import ReportError
 from lab.reporter.header import Header
-from lab.reporter.measures import DONE, percentile
+from lab.reporter.measures import DONE
+from lab.reporter.percentile import percentile
 from lab.reporter.read import Journal, read_arm
 
 LEAST_JOBS = 20

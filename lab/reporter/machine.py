@@ -15,6 +15,7 @@ from lab.reporter.catalogue import CATALOGUE
 from lab.reporter.claims import ClaimReport, claim_reports
 from lab.reporter.doubts import Doubt
 from lab.reporter.measures import PhaseMeasures
+from lab.reporter.rollback import Rollback
 
 DECIMALS = 6
 
@@ -115,6 +116,7 @@ def _arm(arm: ArmReport) -> dict[str, Any]:
             for crossing in arm.moves.crossings
         },
         "alerts": [_alert(alert) for alert in arm.alerts],
+        "rollback": None if arm.rollback is None else _rollback(arm.rollback),
         "expectations": [
             {"name": check.name, "met": check.met, "sentence": check.sentence} for check in judgement.checks
         ],
@@ -137,6 +139,22 @@ def _alert(report: AlertReport) -> dict[str, Any]:
         "lead_time_s": _rounded(report.lead_s),
         "firings": [_firing(each) for each in report.firings],
         "false_alarms": [_firing(each) for each in report.false_alarms],
+    }
+
+
+def _rollback(found: Rollback) -> dict[str, Any]:
+    return {
+        "change": found.change,
+        "applied_s": _rounded(found.applied_s),
+        "detected_by": found.detected_by,
+        "detected_s": _rounded(found.detected_s),
+        "time_to_detect_s": _rounded(found.time_to_detect_s),
+        "reverted_by": found.reverted_by,
+        "reverted_s": _rounded(found.reverted_s),
+        "time_to_revert_s": _rounded(found.time_to_revert_s),
+        "exposed_s": _rounded(found.exposed_s),
+        "shed_count": found.shed_count,
+        "shed_wrongly_count": found.shed_wrongly_count,
     }
 
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import pandas as pd
 
 from lab.contract.scenario import Scenario
+from lab.reporter.percentile import percentile
+from lab.reporter.recovery import recovery_time_s
 
 # By name in the catalogue, which says the unit. Infinite: too many failed. None: nothing to measure.
 Values = dict[str, float | None]
 DONE = ("ok", "late")
-RECOVERED_WITHIN = 1.1
-RECOVERY_JOBS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +69,6 @@ def phase_of(seconds: pd.Series, spans: tuple[Span, ...]) -> pd.Series:
     return pd.cut(seconds, bins=edges, labels=[span.phase for span in spans], right=False).astype(object)
 
 
-def percentile(values: pd.Series, percent: float) -> float | None:
-    """The nearest-rank percentile, None of no values."""
-    if values.empty:
-        return None
-    # Less a hair, so that 0.95 x 20 = 19.000000000000004 is the 19th and not the 20th.
-    rank = math.ceil(percent * len(values) / 100 - 1e-9)
-    return float(values.sort_values().iloc[max(rank, 1) - 1])
-
-
 def measure_phases(
     jobs: pd.DataFrame, signals: pd.DataFrame, scenario: Scenario, spans: tuple[Span, ...]
 ) -> dict[str, PhaseMeasures]:
@@ -112,29 +103,6 @@ def measure_classes(
 def _class_measures(jobs: pd.DataFrame, span: Span, scenario: Scenario) -> PhaseMeasures:
     chosen = jobs if span.phase == "all" else _in(jobs, span)
     return PhaseMeasures(span, _values(chosen, span, scenario), *_by_reasons(chosen))
-
-
-def recovery_time_s(jobs: pd.DataFrame, scenario: Scenario) -> float | None:
-    """Seconds from the last fault's end until the time to first token is back for good, as the catalogue defines it.
-
-    None where it never is, nothing was injected, or fewer than RECOVERY_JOBS jobs were admitted after the fault.
-    """
-    windows = scenario.phase_windows()
-    if "fault" not in windows or "recovery" not in windows:
-        return None
-    admitted = jobs[jobs["fate"].eq("admitted")].sort_values("due_s")
-    normal = percentile(admitted.loc[admitted["phase"].eq("baseline"), "ttft_s"], 95)
-    after = admitted[admitted["phase"].eq("recovery")].reset_index(drop=True)
-    if normal is None or len(after) < RECOVERY_JOBS:
-        return None
-    slow = after["ttft_s"].gt(RECOVERED_WITHIN * normal).astype(float)
-    # A rolling sum looks back; turned round, it counts the slow ones of each job and the 19 after it.
-    slow_of_next = slow[::-1].rolling(RECOVERY_JOBS).sum()[::-1].dropna()
-    bad = slow_of_next[slow_of_next > RECOVERY_JOBS / 2]
-    first_good = 0 if bad.empty else int(bad.index[-1]) + 1
-    if first_good >= len(slow_of_next):
-        return None
-    return 0.0 if first_good == 0 else float(after["due_s"].iloc[first_good]) - windows["fault"][1]
 
 
 def _in(table: pd.DataFrame, span: Span) -> pd.DataFrame:

@@ -8,12 +8,12 @@ from lab.contract.scenario import Scenario
 from lab.reporter.measures import (
     PhaseMeasures,
     measure_phases,
-    percentile,
     phase_of,
-    recovery_time_s,
     spans_of,
     timed,
 )
+from lab.reporter.percentile import percentile
+from lab.reporter.recovery import recovery_time_s
 from tests.journals import small
 
 START_AT = 1_000.0
