@@ -44,6 +44,18 @@ def _schedule(asked: argparse.Namespace) -> int:
     return schedule(asked.scenario, asked.speed, asked.out)
 
 
+def _alerts(asked: argparse.Namespace) -> int:
+    from lab.desk.alerts import print_alerts  # noqa: PLC0415
+
+    return print_alerts(asked.scenario)
+
+
+def _derive(asked: argparse.Namespace) -> int:
+    from lab.desk.derive import derive  # noqa: PLC0415
+
+    return derive(asked.scenario, asked.run, asked.write)
+
+
 def _doctor(_asked: argparse.Namespace) -> int:
     from lab.desk.doctor import doctor  # noqa: PLC0415
 
@@ -62,6 +74,8 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "list": _list,
     "report": _report,
     "schedule": _schedule,
+    "alerts": _alerts,
+    "derive": _derive,
     "doctor": _doctor,
     "schema": _schema,
 }

@@ -194,7 +194,9 @@ def _unknown_key(detail: ErrorDetails) -> str:
 
 def _unknown_kind(detail: ErrorDetails) -> str:
     context = detail["ctx"]
-    return f"kind {_cut(str(context['tag']))!r} is unknown; known are {context['expected_tags']}{_nearest_tag(context)}"
+    key = str(context["discriminator"]).strip("'")
+    known = context["expected_tags"]
+    return f"{key} {_cut(str(context['tag']))!r} is unknown; known are {known}{_nearest_tag(context)}"
 
 
 def _no_mapping(detail: ErrorDetails) -> str:
@@ -206,7 +208,7 @@ _EXPLANATIONS: dict[str, Callable[[ErrorDetails], str]] = {
     "extra_forbidden": _unknown_key,
     "missing": lambda _detail: "is missing; add this key",
     "union_tag_invalid": _unknown_kind,
-    "union_tag_not_found": lambda _detail: "needs `kind:`",
+    "union_tag_not_found": lambda detail: "needs `{}:`".format(str(detail["ctx"]["discriminator"]).strip("'")),
     "value_error": lambda detail: str(detail["ctx"]["error"]),
     "model_type": _no_mapping,
     "model_attributes_type": _no_mapping,

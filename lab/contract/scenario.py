@@ -4,6 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from lab.contract.alert_spec import Alert
 from lab.contract.fault_spec import AnyFault, Fault, ModelFault, ProcessFault
 from lab.contract.names import SERVICE_SAMPLES
 from lab.contract.policy_spec import PolicySpec
@@ -129,6 +130,8 @@ class Scenario(Spec):
     expect: dict[Letter, Expectation] = Field(default_factory=dict)
     repeats: Annotated[int, Field(ge=1, le=20)] = 1
     claims: tuple[Claim, ...] = ()
+    alerts: tuple[Alert, ...] = ()
+    alert_interval: Annotated[Duration, Field(gt=0)] = 1.0
     host_cpu_limit: Ratio = 0.9
     warm_up: WarmUp | None = None
     top_speed: Annotated[float, Field(ge=1, le=1000)] = 1.0
@@ -143,6 +146,7 @@ class Scenario(Spec):
             self._check_letter(claim.policy, "claims", index, "policy")
         for index, letter in enumerate(self.warm_up.policies if self.warm_up else ()):
             self._check_letter(letter, "warm_up", "policies", index)
+        self._check_alert_names()
         return self
 
     def warms(self, letter: str) -> int:
@@ -150,6 +154,16 @@ class Scenario(Spec):
         if self.warm_up is None or (self.warm_up.policies and letter not in self.warm_up.policies):
             return 0
         return self.warm_up.completions
+
+    def _check_alert_names(self) -> None:
+        seen: set[tuple[str, str]] = set()
+        for index, alert in enumerate(self.alerts):
+            if (alert.name, alert.severity) in seen:
+                raise SpecError(
+                    f"there are two alerts {alert.name!r} of severity {alert.severity}; give one another name",
+                    *("alerts", index, "name"),
+                )
+            seen.add((alert.name, alert.severity))
 
     def _check_letter(self, letter: str, *place: str | int) -> None:
         if letter not in self.policies:

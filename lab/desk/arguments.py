@@ -40,6 +40,14 @@ def parser() -> argparse.ArgumentParser:
     schedule.add_argument("scenario", metavar="NAME|FILE")
     schedule.add_argument("--speed", type=_speed, default=1.0, metavar="K", help="K times as fast (default: 1)")
     schedule.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to, as JSON lines")
+    alerts = commands.add_parser("alerts", help="print a scenario's alerts as a Prometheus rules file")
+    alerts.add_argument("scenario", metavar="NAME|FILE")
+    derive = commands.add_parser("derive", help="work out thresholds for a scenario, with their arithmetic")
+    derive.add_argument("scenario", metavar="NAME|FILE")
+    derive.add_argument("--run", default=None, metavar="RUN", help="from service times measured in this run's baseline")
+    derive.add_argument(
+        "--write", default=None, metavar="FILE", help="put them into a copy of the scenario, a new file"
+    )
     commands.add_parser("doctor", help="check this machine, with a remedy for each problem")
     commands.add_parser("schema", help="print the JSON Schema of scenario files, for editors")
     return top

@@ -5,17 +5,22 @@ from typing import Any
 
 from lab.contract.messages import ScheduledRequest
 from lab.contract.scenario import Scenario
-from lab.workload.capacity import PhaseLoad, phase_loads
-from lab.workload.wording import capacity_lines
+from lab.workload.capacity import PhaseLoad
+from lab.workload.wording import check_capacity, lines
 
 
 def capacity_evidence(scenario: Scenario, requests: Sequence[ScheduledRequest]) -> dict[str, Any]:
-    """{"phases": [...], "lines": [...]} of the scenario as played; a number that is not finite becomes None.
+    """{"phases": [...], "lines": [...], "claims": [...]} of the scenario as played; a number not finite becomes None.
 
-    `requests` is the schedule, which alone knows the rates of a replay.
+    One of `claims` per claim of the scenario, in its order. `requests` is the schedule, which alone knows the rates of
+    a replay.
     """
-    loads = phase_loads(scenario, requests)
-    return {"phases": [_phase(load) for load in loads], "lines": capacity_lines(scenario, requests)}
+    check = check_capacity(scenario, requests)
+    return {
+        "phases": [_phase(load) for load in check.phases],
+        "lines": lines(check),
+        "claims": [{"ruled_out": each.ruled_out, "sentence": each.sentence} for _, each in check.claims],
+    }
 
 
 def _phase(load: PhaseLoad) -> dict[str, Any]:

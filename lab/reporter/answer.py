@@ -44,7 +44,12 @@ def _holders(policies: dict[str, tuple[ArmReport, ...]], holding: list[str], slo
 def _shed(arms: tuple[ArmReport, ...]) -> str:
     whole, fault = typical(arms, "all", "shed_rate"), typical(arms, "fault", "shed_rate")
     if not whole:
-        return "nothing"
+        projected = typical(arms, "all", "projected_shed_rate")
+        return (
+            f"nothing; enforced it would have shed {measured(projected, 'ratio')}, projected"
+            if projected
+            else "nothing"
+        )
     during = "" if fault is None else f" ({measured(fault, 'ratio')} in the fault)"
     return f"{measured(whole, 'ratio')} of the requests{during}"
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from lab.reporter.alerts import AlertReport, Causes, evaluate_alerts
 from lab.reporter.doubts import Doubt, Evidence, find_doubts
 from lab.reporter.header import Header
 from lab.reporter.ledger import Ledger, balance
@@ -18,8 +19,10 @@ from lab.reporter.measures import (
     timed,
 )
 from lab.reporter.read import Journal
+from lab.reporter.rollback import Rollback, measure_rollback
 from lab.reporter.series import Series, series_of
-from lab.reporter.signals import FirstMoves, first_moves
+from lab.reporter.signals import FirstMoves, first_moves, slo_breach_s
+from lab.reporter.telemetry import telemetry_of
 from lab.reporter.verdict import Judgement, judge
 
 
@@ -49,6 +52,8 @@ class ArmReport:
     phases: dict[str, PhaseMeasures]
     classes: dict[str, dict[str, PhaseMeasures]]
     moves: FirstMoves
+    alerts: tuple[AlertReport, ...]
+    rollback: Rollback | None
     doubts: tuple[Doubt, ...]
     moments: tuple[Moment, ...]
     series: Series
@@ -64,13 +69,16 @@ class ArmReport:
 def report_arm(journal: Journal, header: Header) -> ArmReport:
     """Everything of one arm. `header` stands in where the journal's own could not be read."""
     scenario, tables = header.scenario, journal.tables
-    start_at = _start_at(journal)
+    start_at = start_at_of(journal)
     spans = spans_of(scenario)
     book = balance(tables, header.schedule_count)
     jobs = timed(book.jobs, start_at, spans)
     signals = _placed(tables["signals"], start_at, spans)
     phases = measure_phases(jobs, signals, scenario, spans)
     void_reasons = _void_reasons(journal, book.ledger)
+    telemetry = telemetry_of(tables, scenario, start_at)
+    causes = Causes(_injected_s(tables["fault"], start_at), slo_breach_s(jobs, scenario, 0.0))
+    alerts, capacity = evaluate_alerts(scenario, telemetry, causes), _capacity(tables["check"])
     evidence = Evidence(scenario, spans, start_at, jobs, tables, phases, book.ledger)
     return ArmReport(
         name=journal.name,
@@ -81,20 +89,31 @@ def report_arm(journal: Journal, header: Header) -> ArmReport:
         spans=spans,
         phases=phases,
         classes=measure_classes(jobs, scenario, spans),
-        moves=first_moves(jobs, tables, scenario, header.policy, start_at),
+        moves=first_moves(
+            jobs, tables, scenario, header.policy, start_at, slack=telemetry.gauges["negative_slack_ratio"]
+        ),
+        alerts=alerts,
+        rollback=measure_rollback(tables["fault"], jobs, alerts, capacity, start_at),
         doubts=find_doubts(journal.name, evidence),
         moments=_moments(journal, start_at),
         series=series_of(jobs, signals, scenario.workload.duration),
-        capacity=_capacity(tables["check"]),
+        capacity=capacity,
         breakdown_s=_breakdown(tables["breakdown"]),
     )
 
 
-def _start_at(journal: Journal) -> float:
+def start_at_of(journal: Journal) -> float:
+    """When the first request was due, in unix seconds; where the journal does not say, the first due of all."""
     started, requests = journal.tables["schedule_start"], journal.tables["request"]
     if not started.empty:
         return float(started["start_at"].iloc[0])
     return 0.0 if requests.empty else float(requests["due_at"].min())
+
+
+def _injected_s(faults: pd.DataFrame, start_at: float) -> float | None:
+    """When the first step of the timeline was applied; a control changes nothing."""
+    applied = faults.loc[faults["action"].eq("inject") & faults["kind"].ne("noop"), "applied_at"]
+    return None if applied.empty else float(applied.min()) - start_at
 
 
 def _void_reasons(journal: Journal, ledger: Ledger) -> tuple[str, ...]:

@@ -34,7 +34,28 @@ CATALOGUE: tuple[Measure, ...] = (
     Measure("unanswered", "unanswered", "count", "lower", "requests never sent or never answered"),
     Measure("arrival_rate_per_s", "arrival rate", "per_s", "neither", "offered requests over the phase's length"),
     Measure("shed_rate", "shed rate", "ratio", "lower", "shed over offered"),
+    Measure(
+        "projected_shed_rate",
+        "would have shed (projected)",
+        "ratio",
+        "neither",
+        "admitted requests that the policy, enforced, would have shed, over offered; it would have met another queue",
+    ),
     Measure("degraded_rate", "degraded rate", "ratio", "lower", "degraded over offered"),
+    Measure(
+        "degraded_miss_rate",
+        "missed, of degraded",
+        "ratio",
+        "lower",
+        "degraded jobs that were not ok, over degraded; they are within the admitted",
+    ),
+    Measure(
+        "p95_degraded_turnaround_s",
+        "p95 turnaround, degraded",
+        "s",
+        "lower",
+        "time to the last token of degraded jobs, from due time; a failure is infinite",
+    ),
     Measure(
         "deadline_miss_rate", "missed, of admitted", "ratio", "lower", "admitted jobs that were not ok, over admitted"
     ),
@@ -46,6 +67,10 @@ CATALOGUE: tuple[Measure, ...] = (
         "offered requests without an answer in time, shed ones included, over offered",
     ),
     Measure("goodput_per_s", "goodput", "per_s", "higher", "jobs done within their deadline, over the phase's length"),
+    Measure("done_count", "done", "count", "neither", "admitted jobs done, in time or late"),
+    Measure(
+        "slo_breach_count", "past the SLO", "count", "lower", "admitted jobs whose measure is past the SLO's limit"
+    ),
     *_percentiles("ttft", "first token", "time to first token of admitted jobs, from due time; a failure is infinite"),
     *_percentiles(
         "turnaround", "turnaround", "time to the last token of admitted jobs, from due time; a failure is infinite"

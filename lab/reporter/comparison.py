@@ -12,8 +12,15 @@ from lab.reporter.wording import measured, signed
 # The whole first, then where policies differ most.
 PHASE_ORDER = ("all", "fault", "baseline", "recovery")
 PHASE_TITLES = {"all": "The whole drill", "fault": "Fault", "baseline": "Baseline", "recovery": "Recovery"}
-REPETITIVE = ("slo_percentile_s", "arrival_rate_per_s")
-SHOWN_IF_ANY = ("refused_in_error", "unanswered", "degraded_rate")
+REPETITIVE = ("slo_percentile_s", "arrival_rate_per_s", "done_count", "slo_breach_count")
+SHOWN_IF_ANY = (
+    "refused_in_error",
+    "unanswered",
+    "projected_shed_rate",
+    "degraded_rate",
+    "degraded_miss_rate",
+    "p95_degraded_turnaround_s",
+)
 
 Policies = dict[str, tuple[ArmReport, ...]]
 

@@ -8,7 +8,8 @@ import pandas as pd
 
 from lab.contract.scenario import Scenario
 from lab.reporter.ledger import Ledger
-from lab.reporter.measures import PhaseMeasures, Span, percentile
+from lab.reporter.measures import PhaseMeasures, Span
+from lab.reporter.percentile import percentile
 from lab.reporter.read import Tables
 from lab.reporter.wording import measured, slo_words
 

@@ -19,7 +19,12 @@ IDS_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """The sums of one arm, in requests. `unsent` is within `unanswered`; `answer_lost` were decided, with no answer."""
+    """The sums of one arm, in requests. `unsent` is within `unanswered`; `answer_lost` were decided, with no answer.
+
+    `degraded_outcomes` are within `outcomes`. `projected_shed` were admitted where the policy, enforced, would have
+    shed them: a projection, for an enforced policy would have met another queue. `hard_backoffs` counts, by the
+    policy's reason, the sheds that told a client to stay away.
+    """
 
     offered: int
     admitted: int
@@ -31,6 +36,9 @@ class Ledger:
     answer_lost: int
     duplicates: int
     outcomes: dict[str, int]
+    degraded_outcomes: dict[str, int]
+    projected_shed: int
+    hard_backoffs: dict[str, int]
     discrepancies: tuple[str, ...]
 
     @property
@@ -43,8 +51,8 @@ class Ledger:
 class Book:
     """The sums, and the requests they are made of.
 
-    Columns of `jobs`: request_id, job_id, job_class, due_at, sent_at, fate, degraded, reason, outcome, first_token_at,
-    finished_at, slot_s, duplicate_slot_s.
+    Columns of `jobs`: request_id, job_id, job_class, due_at, sent_at, decided_at, fate, degraded, projected_shed,
+    hard_backoff, reason, outcome, first_token_at, finished_at, slot_s, duplicate_slot_s.
     """
 
     ledger: Ledger
@@ -92,13 +100,15 @@ def _decided(tables: Tables, found: list[str]) -> pd.DataFrame:
     decisions = _once(
         tables["decision"], "request_id", found, "request was decided twice", "requests were decided twice"
     )
-    said = decisions[["request_id", "job_id", "decision", "reason"]].rename(
-        columns={"job_id": "gate_job_id", "reason": "gate_reason"}
+    said = decisions[["request_id", "job_id", "decision", "would", "reason", "hard_backoff", "at"]].rename(
+        columns={"job_id": "gate_job_id", "reason": "gate_reason", "at": "decided_at"}
     )
     jobs = requests.merge(said, on="request_id", how="left")
     jobs["refusal"] = jobs["request_id"].isin(tables["refusal"]["request_id"])
     jobs["fate"] = _fates(jobs)
     jobs["degraded"] = jobs["decision"].eq("degrade")
+    jobs["projected_shed"] = jobs["fate"].eq("admitted") & jobs["would"].eq("shed")
+    jobs["hard_backoff"] = jobs["fate"].eq("shed") & jobs["hard_backoff"].eq(True)
     jobs["reason"] = jobs["gate_reason"].where(jobs["gate_reason"].notna(), jobs["reason"])
     return jobs
 
@@ -177,7 +187,8 @@ def _settled(jobs: pd.DataFrame, firsts: pd.DataFrame, unfinished: pd.DataFrame,
 
 
 def _sums(jobs: pd.DataFrame, duplicates: int, found: list[str]) -> Ledger:
-    fates, outcomes = jobs["fate"].value_counts(), jobs["outcome"].value_counts()
+    fates = jobs["fate"].value_counts()
+    backoffs = jobs.loc[jobs["hard_backoff"], "reason"].fillna("none given").value_counts().sort_index()
     return Ledger(
         offered=len(jobs),
         admitted=int(fates.get("admitted", 0)),
@@ -188,6 +199,14 @@ def _sums(jobs: pd.DataFrame, duplicates: int, found: list[str]) -> Ledger:
         unsent=int(jobs["sent_at"].isna().sum()),
         answer_lost=int((jobs["status"].isna() & (jobs["decision"].notna() | jobs["refusal"])).sum()),
         duplicates=duplicates,
-        outcomes={name: int(outcomes.get(name, 0)) for name in OUTCOMES},
+        outcomes=_by_outcome(jobs),
+        degraded_outcomes=_by_outcome(jobs[jobs["degraded"]]),
+        projected_shed=int(jobs["projected_shed"].sum()),
+        hard_backoffs={str(reason): int(count) for reason, count in backoffs.items()},
         discrepancies=tuple(found),
     )
+
+
+def _by_outcome(jobs: pd.DataFrame) -> dict[str, int]:
+    counts = jobs["outcome"].value_counts()
+    return {name: int(counts.get(name, 0)) for name in OUTCOMES}

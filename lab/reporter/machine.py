@@ -9,11 +9,13 @@ import json
 import math
 from typing import Any
 
+from lab.reporter.alerts import AlertReport, Firing
 from lab.reporter.arm import ArmReport
-from lab.reporter.catalogue import BY_NAME, CATALOGUE
+from lab.reporter.catalogue import CATALOGUE
+from lab.reporter.claims import ClaimReport, claim_reports
 from lab.reporter.doubts import Doubt
 from lab.reporter.measures import PhaseMeasures
-from lab.reporter.wording import measured
+from lab.reporter.rollback import Rollback
 
 DECIMALS = 6
 
@@ -40,7 +42,7 @@ def report_json(arms: tuple[ArmReport, ...], doubts: tuple[Doubt, ...]) -> str:
             for doubt in doubts
         ],
         "arms": [_arm(arm) for arm in arms],
-        "claims": claims(arms),
+        "claims": [_claim(report) for report in claim_reports(arms)],
     }
     return json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
@@ -50,26 +52,19 @@ def is_valid(arms: tuple[ArmReport, ...], doubts: tuple[Doubt, ...]) -> bool:
     return not any(arm.void for arm in arms) and not any(doubt.code == "generator_late" for doubt in doubts)
 
 
-def claims(arms: tuple[ArmReport, ...]) -> list[dict[str, Any]]:
-    """Every published number beside the measured one, one entry per repeat."""
-    return [
-        {
-            "policy": claim.policy,
-            "repeat": arm.header.repeat,
-            "measure": claim.measure,
-            "phase": claim.phase,
-            "claimed": claim.value,
-            **_number("measured", _measured(arm, claim.phase, claim.measure)),
-            "text": claim.text,
-        }
-        for claim in arms[0].header.scenario.claims
-        for arm in arms
-        if arm.header.policy == claim.policy
-    ]
-
-
-def _measured(arm: ArmReport, phase: str, measure: str) -> float | None:
-    return arm.phases[phase].numbers.get(measure) if phase in arm.phases and not arm.void else None
+def _claim(report: ClaimReport) -> dict[str, Any]:
+    claim = report.claim
+    return {
+        "policy": claim.policy,
+        "repeat": report.repeat,
+        "measure": claim.measure,
+        "phase": claim.phase,
+        "claimed": claim.value,
+        **_number("measured", report.measured),
+        "ruled_out": report.ruled_out,
+        "why_ruled_out": report.why if report.ruled_out else "",
+        "text": claim.text,
+    }
 
 
 def _arm(arm: ArmReport) -> dict[str, Any]:
@@ -94,6 +89,9 @@ def _arm(arm: ArmReport) -> dict[str, Any]:
             "answer_lost": ledger.answer_lost,
             "duplicates": ledger.duplicates,
             "outcomes": ledger.outcomes,
+            "degraded_outcomes": ledger.degraded_outcomes,
+            "projected_shed": ledger.projected_shed,
+            "hard_backoffs": ledger.hard_backoffs,
             "balanced": ledger.balanced,
             "discrepancies": list(ledger.discrepancies),
         },
@@ -104,6 +102,8 @@ def _arm(arm: ArmReport) -> dict[str, Any]:
         },
         "slo_breach_s": _rounded(arm.moves.breach_s),
         "first_signal": arm.moves.first,
+        "second_signal": arm.moves.second,
+        "first_signal_ahead_s": _rounded(arm.moves.ahead_s),
         "signals": {
             crossing.signal: {
                 "threshold": _rounded(crossing.threshold),
@@ -115,6 +115,8 @@ def _arm(arm: ArmReport) -> dict[str, Any]:
             }
             for crossing in arm.moves.crossings
         },
+        "alerts": [_alert(alert) for alert in arm.alerts],
+        "rollback": None if arm.rollback is None else _rollback(arm.rollback),
         "expectations": [
             {"name": check.name, "met": check.met, "sentence": check.sentence} for check in judgement.checks
         ],
@@ -122,11 +124,56 @@ def _arm(arm: ArmReport) -> dict[str, Any]:
     }
 
 
+def _alert(report: AlertReport) -> dict[str, Any]:
+    declared = report.alert
+    return {
+        "name": declared.name,
+        "signal": declared.signal,
+        "severity": declared.severity,
+        "threshold": declared.threshold,
+        "for_s": declared.hold,
+        "action": declared.action,
+        "result": report.result,
+        "fired_s": _rounded(report.fired_s),
+        "since_fault_s": _rounded(report.since_fault_s),
+        "lead_time_s": _rounded(report.lead_s),
+        "firings": [_firing(each) for each in report.firings],
+        "false_alarms": [_firing(each) for each in report.false_alarms],
+    }
+
+
+def _rollback(found: Rollback) -> dict[str, Any]:
+    return {
+        "change": found.change,
+        "applied_s": _rounded(found.applied_s),
+        "detected_by": found.detected_by,
+        "detected_s": _rounded(found.detected_s),
+        "time_to_detect_s": _rounded(found.time_to_detect_s),
+        "reverted_by": found.reverted_by,
+        "reverted_s": _rounded(found.reverted_s),
+        "time_to_revert_s": _rounded(found.time_to_revert_s),
+        "exposed_s": _rounded(found.exposed_s),
+        "shed_count": found.shed_count,
+        "shed_wrongly_count": found.shed_wrongly_count,
+    }
+
+
+def _firing(firing: Firing) -> dict[str, float | None]:
+    return {"began_s": _rounded(firing.began_s), "ended_s": _rounded(firing.ended_s)}
+
+
 def _phase(phase: PhaseMeasures) -> dict[str, Any]:
     numbers: dict[str, Any] = {"start_s": phase.span.start_s, "end_s": phase.span.end_s}
     for name, value in phase.numbers.items():
         numbers |= _number(name, value)
-    return numbers | {"shed_by_reason": {reason: _rounded(share) for reason, share in phase.shed_by_reason.items()}}
+    return numbers | {
+        name: {reason: _rounded(share) for reason, share in shares.items()}
+        for name, shares in (
+            ("shed_by_reason", phase.shed_by_reason),
+            ("degraded_by_reason", phase.degraded_by_reason),
+            ("projected_by_reason", phase.projected_by_reason),
+        )
+    }
 
 
 def _number(name: str, value: float | None) -> dict[str, Any]:
@@ -155,11 +202,3 @@ def comparison_csv(arms: tuple[ArmReport, ...]) -> str:
 
 def _cell(value: float | None) -> str:
     return "" if value is None else str(_rounded(value))
-
-
-def claim_words(claim: dict[str, Any]) -> tuple[str, str]:
-    """A claim's two numbers as they read: claimed, measured."""
-    known = BY_NAME.get(claim["measure"])
-    unit = known.unit if known else "count"
-    infinite = claim.get("measured_is_infinite", False)
-    return measured(claim["claimed"], unit), measured(math.inf if infinite else claim["measured"], unit)

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import pandas as pd
 
 from lab.contract.scenario import Scenario
+from lab.reporter.percentile import percentile
+from lab.reporter.recovery import recovery_time_s
 
 # By name in the catalogue, which says the unit. Infinite: too many failed. None: nothing to measure.
 Values = dict[str, float | None]
 DONE = ("ok", "late")
-RECOVERED_WITHIN = 1.1
-RECOVERY_JOBS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,16 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class PhaseMeasures:
-    """The numbers of one phase, and the share of offered requests shed for each reason."""
+    """The numbers of one phase, and by reason the shares of the offered requests that were treated so.
+
+    Projected are those admitted where the policy, enforced, would have shed them.
+    """
 
     span: Span
     numbers: Values
     shed_by_reason: dict[str, float]
+    degraded_by_reason: dict[str, float]
+    projected_by_reason: dict[str, float]
 
 
 def spans_of(scenario: Scenario) -> tuple[Span, ...]:
@@ -64,15 +69,6 @@ def phase_of(seconds: pd.Series, spans: tuple[Span, ...]) -> pd.Series:
     return pd.cut(seconds, bins=edges, labels=[span.phase for span in spans], right=False).astype(object)
 
 
-def percentile(values: pd.Series, percent: float) -> float | None:
-    """The nearest-rank percentile, None of no values."""
-    if values.empty:
-        return None
-    # Less a hair, so that 0.95 x 20 = 19.000000000000004 is the 19th and not the 20th.
-    rank = math.ceil(percent * len(values) / 100 - 1e-9)
-    return float(values.sort_values().iloc[max(rank, 1) - 1])
-
-
 def measure_phases(
     jobs: pd.DataFrame, signals: pd.DataFrame, scenario: Scenario, spans: tuple[Span, ...]
 ) -> dict[str, PhaseMeasures]:
@@ -84,7 +80,7 @@ def measure_phases(
         chosen, sampled = (jobs, signals) if span is whole else (_in(jobs, span), _in(signals, span))
         values = _values(chosen, span, scenario) | _signal_values(sampled, span)
         values["recovery_time_s"] = recovery if span.phase in ("recovery", "all") else None
-        result[span.phase] = PhaseMeasures(span, values, _shed_by_reason(chosen))
+        result[span.phase] = PhaseMeasures(span, values, *_by_reasons(chosen))
     return result
 
 
@@ -106,30 +102,7 @@ def measure_classes(
 
 def _class_measures(jobs: pd.DataFrame, span: Span, scenario: Scenario) -> PhaseMeasures:
     chosen = jobs if span.phase == "all" else _in(jobs, span)
-    return PhaseMeasures(span, _values(chosen, span, scenario), _shed_by_reason(chosen))
-
-
-def recovery_time_s(jobs: pd.DataFrame, scenario: Scenario) -> float | None:
-    """Seconds from the last fault's end until the time to first token is back for good, as the catalogue defines it.
-
-    None where it never is, nothing was injected, or fewer than RECOVERY_JOBS jobs were admitted after the fault.
-    """
-    windows = scenario.phase_windows()
-    if "fault" not in windows or "recovery" not in windows:
-        return None
-    admitted = jobs[jobs["fate"].eq("admitted")].sort_values("due_s")
-    normal = percentile(admitted.loc[admitted["phase"].eq("baseline"), "ttft_s"], 95)
-    after = admitted[admitted["phase"].eq("recovery")].reset_index(drop=True)
-    if normal is None or len(after) < RECOVERY_JOBS:
-        return None
-    slow = after["ttft_s"].gt(RECOVERED_WITHIN * normal).astype(float)
-    # A rolling sum looks back; turned round, it counts the slow ones of each job and the 19 after it.
-    slow_of_next = slow[::-1].rolling(RECOVERY_JOBS).sum()[::-1].dropna()
-    bad = slow_of_next[slow_of_next > RECOVERY_JOBS / 2]
-    first_good = 0 if bad.empty else int(bad.index[-1]) + 1
-    if first_good >= len(slow_of_next):
-        return None
-    return 0.0 if first_good == 0 else float(after["due_s"].iloc[first_good]) - windows["fault"][1]
+    return PhaseMeasures(span, _values(chosen, span, scenario), *_by_reasons(chosen))
 
 
 def _in(table: pd.DataFrame, span: Span) -> pd.DataFrame:
@@ -149,12 +122,23 @@ def _values(jobs: pd.DataFrame, span: Span, scenario: Scenario) -> Values:
         "unanswered": int(fates.get("unanswered", 0)),
         "arrival_rate_per_s": offered / span.length_s,
         "shed_rate": _share(shed, offered),
+        "projected_shed_rate": _share(int(jobs["projected_shed"].sum()), offered),
         "degraded_rate": _share(int(admitted["degraded"].sum()), offered),
         "deadline_miss_rate": _share(len(admitted) - ok, len(admitted)),
         "deadline_miss_rate_offered": _share(offered - ok, offered),
         "goodput_per_s": ok / span.length_s,
+        "done_count": int(admitted["outcome"].isin(DONE).sum()),
+        "slo_breach_count": int(admitted[f"{scenario.slo.measure}_s"].gt(scenario.slo.within).sum()),
+        **_degraded(admitted[admitted["degraded"]]),
         **_latencies(admitted, scenario),
         **_waste(admitted),
+    }
+
+
+def _degraded(jobs: pd.DataFrame) -> Values:
+    return {
+        "degraded_miss_rate": _share(int(jobs["outcome"].ne("ok").sum()), len(jobs)),
+        "p95_degraded_turnaround_s": percentile(jobs["turnaround_s"], 95),
     }
 
 
@@ -190,8 +174,13 @@ def _signal_values(signals: pd.DataFrame, span: Span) -> Values:
     }
 
 
-def _shed_by_reason(jobs: pd.DataFrame) -> dict[str, float]:
-    reasons = jobs.loc[jobs["fate"].eq("shed"), "reason"].fillna("none given").value_counts()
+def _by_reasons(jobs: pd.DataFrame) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
+    shed = jobs["fate"].eq("shed")
+    return _by_reason(jobs, shed), _by_reason(jobs, jobs["degraded"]), _by_reason(jobs, jobs["projected_shed"])
+
+
+def _by_reason(jobs: pd.DataFrame, chosen: "pd.Series[bool]") -> dict[str, float]:
+    reasons = jobs.loc[chosen, "reason"].fillna("none given").value_counts()
     return {
         str(reason): int(count) / len(jobs) for reason, count in sorted(reasons.items(), key=lambda pair: str(pair[0]))
     }

@@ -14,8 +14,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from lab.reporter.arm import ArmReport
-from lab.reporter.signals import OWN, threshold_of
 from lab.reporter.svg import INK, LINES, SHADE, inline_svg
+from lab.reporter.thresholds import OWN, threshold_of
 from lab.reporter.wording import slo_words
 
 # Intended times in the journal are the timeline's plus a unix time, so they carry its rounding.

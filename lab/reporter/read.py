@@ -16,7 +16,8 @@ from lab.contract.journal import JOURNAL_NAME, JournalError, read_journal
 from lab.contract.names import PROBE_PREFIX
 from lab.reporter.header import Header, read_header
 
-# Per event the fields that are read, with their type: a text or number that ends in `?` may be null.
+# Per event the fields that are read, with their type: a text or number that ends in `?` may be null, and one that ends
+# in `??` may be missing too, as in journals older than the field.
 FIELDS: dict[str, dict[str, str]] = {
     "schedule_start": {"start_at": "number"},
     "phase": {"at": "number", "phase": "text"},
@@ -36,8 +37,12 @@ FIELDS: dict[str, dict[str, str]] = {
         "decision": "text",
         "would": "text",
         "reason": "text",
+        "job_class": "text",
+        "mode": "text",
+        "est_service_ms": "number??",
+        "hard_backoff": "any??",
     },
-    "refusal": {"request_id": "text?", "status": "number", "reason": "text"},
+    "refusal": {"at": "number", "request_id": "text?", "status": "number", "reason": "text"},
     "attempt": {
         "request_id": "text",
         "started_at": "number",
@@ -49,12 +54,22 @@ FIELDS: dict[str, dict[str, str]] = {
         "job_id": "text",
         "outcome": "text",
         "duplicate": "any",
+        "job_class": "text",
+        "enqueued_at": "number",
+        "dequeued_at": "number",
+        "deadline_at": "number",
         "first_token_at": "number?",
         "finished_at": "number",
         "slot_s": "number",
     },
     "unfinished": {"request_id": "text", "job_id": "text"},
-    "signals": {"at": "number", "queue_age_s": "number", "queue_depth": "number", "utilization_ratio": "number"},
+    "signals": {
+        "at": "number",
+        "queue_age_s": "number",
+        "queue_depth": "number",
+        "slots": "number",
+        "utilization_ratio": "number",
+    },
     "host": {"at": "number", "cpu_ratio": "number"},
     "fault": {
         "name": "text",
@@ -115,8 +130,12 @@ def _collect(events: Iterator[dict[str, Any]], rows: dict[str, list[tuple[Any, .
 
 
 def _picker(fields: dict[str, str]) -> Any:
-    # itemgetter of one name gives the bare value, of several a tuple.
     names = tuple(fields)
+    missing = dict.fromkeys(name for name, kind in fields.items() if kind.endswith("??"))
+    if missing:
+        pick = itemgetter(*names)
+        return lambda event: pick(missing | event)
+    # itemgetter of one name gives the bare value, of several a tuple.
     return itemgetter(*names) if len(names) > 1 else lambda event: (event[names[0]],)
 
 
@@ -139,7 +158,7 @@ def _is_probe(request_id: str | None) -> bool:
 
 
 def _column(place: str, kind: str, values: tuple[Any, ...]) -> pd.Series:
-    if kind == "any":
+    if kind.startswith("any"):
         return pd.Series(values, dtype=object)
     return _numbers(place, kind, values) if kind.startswith("number") else _texts(place, kind, values)
 
@@ -155,7 +174,7 @@ def _numbers(place: str, kind: str, values: tuple[Any, ...]) -> pd.Series:
 
 
 def _texts(place: str, kind: str, values: tuple[Any, ...]) -> pd.Series:
-    if not all(isinstance(value, str) or (value is None and kind == "text?") for value in values):
+    if not all(isinstance(value, str) or (value is None and kind.endswith("?")) for value in values):
         raise ValueError(f"{place}: holds something that is no text")
     return pd.Series(values, dtype=object)
 

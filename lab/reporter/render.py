@@ -5,12 +5,14 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from lab.reporter.alert_view import alert_rows
 from lab.reporter.answer import answer
 from lab.reporter.arm import ArmReport
 from lab.reporter.catalogue import CATALOGUE
+from lab.reporter.claims import claim_reports
 from lab.reporter.comparison import PHASE_TITLES, by_policy, compare
 from lab.reporter.doubts import Doubt
-from lab.reporter.machine import claim_words, claims, is_valid
+from lab.reporter.machine import is_valid
 from lab.reporter.plots import draw_figures
 from lab.reporter.wording import measured, policy_words, signed, slo_words
 
@@ -18,8 +20,9 @@ SIGNAL_WORDS = {
     "queue_age_s": ("queue age", "s"),
     "queue_depth": ("queue depth", "count"),
     "utilization_ratio": ("utilization", "ratio"),
-    "provider_ttft_s": ("provider's first token", "s"),
-    "shed_ratio": ("shed rate", "ratio"),
+    "provider_ttft_s": ("provider latency (first token)", "s"),
+    "negative_slack_ratio": ("negative slack, share of queued", "ratio"),
+    "shed_ratio": ("rejection rate", "ratio"),
 }
 CAPACITY_COLUMNS = (
     ("arrival_rate_per_s", "arrivals", "per_s"),
@@ -66,10 +69,11 @@ def _page(arms: tuple[ArmReport, ...], doubts: tuple[Doubt, ...]) -> dict[str, A
         "class_rows": _class_rows(arms),
         "figures": draw_figures(arms),
         "signal_words": SIGNAL_WORDS,
+        "alert_rows": alert_rows(arms),
         "doubts": doubts,
         "capacity": _capacity(arms),
         "capacity_titles": [title for _, title, _ in CAPACITY_COLUMNS],
-        "claims": [(claim, *claim_words(claim)) for claim in claims(arms)],
+        "claims": claim_reports(arms),
         "environment": _environment(arms),
     }
 

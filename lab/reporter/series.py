@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from lab.reporter.measures import percentile
+from lab.reporter.percentile import percentile
 
 BINS = 60
 SIGNAL_BINS = 400

@@ -1,28 +1,23 @@
 """Which signal moved first: when each crossed its threshold, against when the SLO first broke. Pure.
 
-The threshold is the arm's own policy's where it has one for that signal, else that of the scenario's first policy that
-has one, else HEADROOM times the highest value of the baseline (for the shed rate never below SHED_FLOOR_RATIO). A
-crossing counts from the first fault on, or from the start where no fault is injected; one in the baseline is noted as a
-false alarm.
+A crossing counts from the first fault on, or from the start where no fault is injected; one in the baseline is noted as
+a false alarm. `lab.reporter.thresholds` says which threshold a signal is held against.
 """
 
-import math
 from dataclasses import dataclass
 
 import pandas as pd
 
-from lab.contract.policy_spec import QueueAgePolicy, QueueDepthPolicy, UtilizationPolicy
 from lab.contract.scenario import Scenario
 from lab.reporter.read import Tables
+from lab.reporter.thresholds import calm_until_s, watched_threshold
+from lab.reporter.timeline import Timeline
 
-HEADROOM = 1.5
-OWN = "its own policy"
-SHED_FLOOR_RATIO = 0.05
 # The provider's latency is the median of this many answers, the shed rate the share of this many decisions.
 RECENT_ATTEMPTS = 5
 RECENT_DECISIONS = 20
 RECENT_JOBS = 20
-SIGNALS = ("queue_age_s", "queue_depth", "utilization_ratio", "provider_ttft_s", "shed_ratio")
+SIGNALS = ("queue_age_s", "queue_depth", "utilization_ratio", "provider_ttft_s", "negative_slack_ratio", "shed_ratio")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +44,34 @@ class FirstMoves:
     @property
     def first(self) -> str | None:
         """The signal that crossed its threshold first, None where none did."""
+        order = self._in_order()
+        return order[0].signal if order else None
+
+    @property
+    def second(self) -> str | None:
+        """The signal that crossed its threshold next, None where fewer than two did."""
+        order = self._in_order()
+        return order[1].signal if len(order) > 1 else None
+
+    @property
+    def ahead_s(self) -> float | None:
+        """By how many seconds the first signal moved before the next."""
+        moved = [crossing.crossed_s for crossing in self._in_order() if crossing.crossed_s is not None]
+        return moved[1] - moved[0] if len(moved) > 1 else None
+
+    def _in_order(self) -> list[Crossing]:
         crossed = [crossing for crossing in self.crossings if crossing.crossed_s is not None]
-        return min(crossed, key=lambda crossing: crossing.crossed_s or 0.0).signal if crossed else None
+        return sorted(crossed, key=lambda crossing: crossing.crossed_s or 0.0)
 
 
-def first_moves(jobs: pd.DataFrame, tables: Tables, scenario: Scenario, letter: str, start_at: float) -> FirstMoves:
-    """The crossings of one arm. `jobs` are timed; the sampled signals have `second`."""
+def first_moves(
+    jobs: pd.DataFrame, tables: Tables, scenario: Scenario, letter: str, start_at: float, *, slack: Timeline
+) -> FirstMoves:
+    """The crossings of one arm. `jobs` are timed; `slack` is the share of queued jobs with negative projected slack."""
     windows = scenario.phase_windows()
     onset = windows.get("fault", (0.0, 0.0))[0]
     breach = slo_breach_s(jobs, scenario, onset)
-    tracks = _tracks(tables, start_at)
+    tracks = _tracks(tables, slack, start_at)
     crossings = (_crossing(name, tracks[name], scenario, letter, onset_s=onset, breach_s=breach) for name in SIGNALS)
     return FirstMoves(breach, None if breach is None else breach - onset, tuple(crossings))
 
@@ -81,33 +94,14 @@ def slo_breach_s(jobs: pd.DataFrame, scenario: Scenario, onset_s: float) -> floa
     return None if moments.empty else float(moments.iloc[0])
 
 
-def threshold_of(scenario: Scenario, letter: str, signal: str) -> tuple[float, str] | None:
-    """The declared threshold for a signal, and whose it is; None where no policy of the scenario has one."""
-    for owner in (letter, *(other for other in scenario.policies if other != letter)):
-        declared = _declared(scenario, owner, signal)
-        if declared is not None:
-            return declared, OWN if owner == letter else f"policy {owner}"
-    return None
-
-
-def _declared(scenario: Scenario, letter: str, signal: str) -> float | None:
-    policy = scenario.policies.get(letter)
-    if signal == "queue_age_s" and isinstance(policy, QueueAgePolicy):
-        return policy.max_age
-    if signal == "queue_depth" and isinstance(policy, QueueDepthPolicy):
-        return float(policy.max_depth)
-    if signal == "utilization_ratio" and isinstance(policy, UtilizationPolicy):
-        return policy.max_utilization
-    return None
-
-
-def _tracks(tables: Tables, start_at: float) -> dict[str, pd.DataFrame]:
+def _tracks(tables: Tables, slack: Timeline, start_at: float) -> dict[str, pd.DataFrame]:
     """Every signal as a table of `second` and `value`, in time order."""
     sampled = tables["signals"].sort_values("at")
     seconds = sampled["at"] - start_at
     tracks = {name: pd.DataFrame({"second": seconds, "value": sampled[name]}) for name in SIGNALS[:3]}
     return tracks | {
         "provider_ttft_s": _provider(tables["attempt"], start_at),
+        "negative_slack_ratio": pd.DataFrame({"second": slack.seconds, "value": slack.readings}, dtype="float64"),
         "shed_ratio": _shed(tables["decision"], start_at),
     }
 
@@ -131,8 +125,8 @@ def _shed(decisions: pd.DataFrame, start_at: float) -> pd.DataFrame:
 def _crossing(
     signal: str, track: pd.DataFrame, scenario: Scenario, letter: str, *, onset_s: float, breach_s: float | None
 ) -> Crossing:
-    before = track[track["second"].lt(onset_s) & track["second"].ge(0)]
-    threshold, source = threshold_of(scenario, letter, signal) or _from_baseline(signal, before)
+    calm = track[track["second"].lt(calm_until_s(scenario, onset_s)) & track["second"].ge(0)]
+    threshold, source = watched_threshold(scenario, letter, signal, calm["value"])
     if threshold is None:
         return Crossing(signal, None, source, None, None, None, false_alarm=False)
     after = track[track["second"].ge(onset_s) & track["value"].gt(threshold)]
@@ -144,19 +138,5 @@ def _crossing(
         crossed_s=crossed,
         since_fault_s=None if crossed is None else crossed - onset_s,
         lead_s=None if crossed is None or breach_s is None else breach_s - crossed,
-        false_alarm=bool(before["value"].gt(threshold).any()),
+        false_alarm=bool((calm["value"].gt(threshold) & calm["second"].lt(onset_s)).any()),
     )
-
-
-def _from_baseline(signal: str, before: pd.DataFrame) -> tuple[float | None, str]:
-    if before.empty:
-        return None, "no baseline to derive one from"
-    highest = float(before["value"].max())
-    if signal == "shed_ratio":
-        return max(
-            SHED_FLOOR_RATIO, min(HEADROOM * highest, 1.0)
-        ), f"{HEADROOM:g} x the baseline's highest, at least 5 %"
-    if signal == "utilization_ratio":
-        # Nothing exceeds full, so a busy baseline leaves no room for the usual factor.
-        return min(HEADROOM * highest, (1 + highest) / 2), f"{HEADROOM:g} x the baseline's highest, or half-way to full"
-    return HEADROOM * highest if math.isfinite(highest) else None, f"{HEADROOM:g} x the baseline's highest"

@@ -8,7 +8,7 @@ from lab.contract.scenario import Scenario
 NOTHING = "–"  # noqa: RUF001 - an en dash is how tables say "no value"
 INFINITE = "∞"
 MEASURE_WORDS = {"ttft": "time to first token", "turnaround": "turnaround"}
-_UNIT_WORDS = {"s": " s", "per_s": "/s", "slot_s": " s", "count": "", "ratio": " %"}
+_UNIT_WORDS = {"s": " s", "per_s": "/s", "slot_s": " s", "count": "", "ratio": " %", "factor": " x"}
 
 
 def measured(value: float | None, unit: str) -> str:

@@ -12,18 +12,29 @@ from lab.contract.messages import ScheduledRequest
 from lab.contract.scenario import PhaseName, Scenario
 from lab.workload.conditions import P95, Condition, conditions_of
 from lab.workload.endpoint import Endpoint
+from lab.workload.jobs import longest_deadline_s
 from lab.workload.rates import mean_rate, stretches_of
 
 
 @dataclass(frozen=True, slots=True)
 class ClassLoad:
-    """One class's part in a phase. `share_ratio` is its share of the requests, `offered_slots` its work."""
+    """One class's part in a phase. `share_ratio` is its share of the requests, `offered_slots` its work.
+
+    `least_service_s` is how long its shortest job takes, `deadline_s` the latest that any of its jobs may be done.
+    """
 
     job_class: str
     share_ratio: float
     mean_service_s: float
     p95_service_s: float
     offered_slots: float
+    least_service_s: float
+    deadline_s: float
+
+    @property
+    def never_in_time(self) -> bool:
+        """Whether no job of the class can be done by its deadline, even without any wait."""
+        return self.least_service_s > self.deadline_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +116,13 @@ def _phase_load(
         served_ratio=whole.served_ratio,
         offered_slots=rate * whole.mean_service_s,
         slots=sum(each.slots * length for each, length in zip(inside, lengths, strict=True)) / sum(lengths),
-        classes=tuple(_class_load(name, rate, inside, shares) for name in inside[0].classes),
+        classes=tuple(_class_load(scenario, name, rate, inside, shares) for name in inside[0].classes),
     )
 
 
-def _class_load(name: str, rate: float, inside: Sequence[Condition], shares: Sequence[float]) -> ClassLoad:
+def _class_load(
+    scenario: Scenario, name: str, rate: float, inside: Sequence[Condition], shares: Sequence[float]
+) -> ClassLoad:
     share_ratio = inside[0].classes[name][1]
     whole = Endpoint.pooled([(each.classes[name][0], share) for each, share in zip(inside, shares, strict=True)])
     return ClassLoad(
@@ -118,4 +131,6 @@ def _class_load(name: str, rate: float, inside: Sequence[Condition], shares: Seq
         mean_service_s=whole.mean_service_s,
         p95_service_s=whole.service_quantile_s(P95),
         offered_slots=rate * share_ratio * whole.mean_service_s,
+        least_service_s=whole.service_quantile_s(0.0),
+        deadline_s=longest_deadline_s(scenario.workload.classes[name]),
     )

@@ -84,3 +84,8 @@ def deadlines(deadline: float | UniformDeadline, quantiles: Seconds) -> Seconds:
     if isinstance(deadline, UniformDeadline):
         return deadline.low + quantiles * (deadline.high - deadline.low)
     return np.full(len(quantiles), float(deadline))
+
+
+def longest_deadline_s(job_class: JobClass) -> float:
+    """The latest deadline of a class, in seconds from the due time."""
+    return job_class.deadline.high if isinstance(job_class.deadline, UniformDeadline) else job_class.deadline

@@ -4,9 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lab.contract.messages import ScheduledRequest
-from lab.contract.scenario import Scenario
+from lab.contract.scenario import Claim, Scenario
 from lab.workload.capacity import ClassLoad, PhaseLoad, phase_loads
-from lab.workload.threshold_check import AgeLimit, PolicyForecast, derived_age_limit, forecast
+from lab.workload.claims import ClaimCheck, check_claims
+from lab.workload.derive import AgeLimit, derived_age_limit
+from lab.workload.overload import overload_lines
+from lab.workload.threshold_check import PolicyForecast, forecast
 
 UNKNOWN = "a recording's rate and sizes are not declared, so nothing can be said before its file is read"
 
@@ -19,14 +22,21 @@ class CapacityCheck:
     """What arithmetic says of a scenario before it is run. Empty for a replay whose schedule was not given."""
 
     phases: tuple[PhaseLoad, ...]
+    overload: tuple[str, ...]
     policies: tuple[PolicyForecast, ...]
     age_limit: AgeLimit | None
+    claims: tuple[tuple[str, ClaimCheck], ...]
 
 
 def check_capacity(scenario: Scenario, requests: Sequence[ScheduledRequest] = ()) -> CapacityCheck:
     """The check of a scenario as it will be played; a replay is judged by `requests`, its schedule."""
+    checked = check_claims(scenario, requests)
     return CapacityCheck(
-        phase_loads(scenario, requests), forecast(scenario, requests), derived_age_limit(scenario, requests)
+        phases=phase_loads(scenario, requests),
+        overload=tuple(overload_lines(scenario, requests)),
+        policies=forecast(scenario, requests),
+        age_limit=derived_age_limit(scenario, requests),
+        claims=tuple((_claim_words(claim), check) for claim, check in zip(scenario.claims, checked, strict=False)),
     )
 
 
@@ -36,14 +46,23 @@ def capacity_lines(scenario: Scenario, requests: Sequence[ScheduledRequest] = ()
 
 
 def lines(check: CapacityCheck) -> list[str]:
-    """A sentence per phase, one per class of it where there are several, one per policy, and the age limit's."""
+    """A sentence per phase and per class of it where there are several, on overload, per policy, on the age limit.
+
+    And one per claim that arithmetic rules out.
+    """
     if check.age_limit is None:
         return [UNKNOWN]
     return [
         *(line for load in check.phases for line in _phase_lines(load)),
+        *check.overload,
         *(policy.sentence for policy in check.policies),
         f"an age limit by the rule: {check.age_limit.sentence}",
+        *(f"{words}: ruled out by capacity: {each.sentence}" for words, each in check.claims if each.ruled_out),
     ]
+
+
+def _claim_words(claim: Claim) -> str:
+    return f"claim, {claim.policy} {claim.measure} {claim.value:g} in {claim.phase}"
 
 
 def _phase_lines(load: PhaseLoad) -> list[str]:
@@ -67,7 +86,8 @@ def _phase_line(load: PhaseLoad) -> str:
 
 def _class_line(load: PhaseLoad, each: ClassLoad) -> str:
     share = each.offered_slots / load.offered_slots if load.offered_slots else 0.0
+    late = f"; never done by its deadline of {each.deadline_s:g} s, wait or no wait" if each.never_in_time else ""
     return (
         f"{load.phase}, {each.job_class}: {each.share_ratio:.0%} of the requests at {each.mean_service_s:.2f} s "
-        f"(p95 {each.p95_service_s:.2f} s) are {each.offered_slots:.1f} slots, {share:.0%} of the work"
+        f"(p95 {each.p95_service_s:.2f} s) are {each.offered_slots:.1f} slots, {share:.0%} of the work{late}"
     )

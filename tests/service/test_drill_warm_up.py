@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from typing import Any
 
 import redis.asyncio
 
@@ -10,7 +11,7 @@ from lab.drill.probes import Check
 from lab.drill.warm_up import Samples, warm_estimators
 
 
-async def warmed(url: str, samples: Samples) -> tuple[Check, list[str], set[str]]:
+async def warmed(url: str, samples: Samples) -> tuple[Check, Any, Any]:
     client = redis.asyncio.Redis.from_url(url, decode_responses=True)
     async with client:
         await client.lpush(f"{SERVICE_KEY_PREFIX}chat", "1:1")

@@ -69,7 +69,7 @@ def test_every_command_of_the_parser_has_its_function() -> None:
     assert set(COMMANDS) == set(commands.choices or ())
 
 
-@pytest.mark.parametrize("command", ["run", "validate"])
+@pytest.mark.parametrize("command", ["run", "validate", "alerts", "derive"])
 @pytest.mark.usefixtures("scenarios")
 def test_an_unknown_name_suggests_the_nearest(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([command, "sond"]) == EXIT_USAGE
@@ -103,6 +103,20 @@ def test_validate_says_what_arithmetic_expects(capsys: pytest.CaptureFixture[str
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "sound: valid; 10 s, policies A"
     assert lines[2].strip().startswith("baseline: 5.00/s x 0.10 s = 0.5 slots of work")
+
+
+@pytest.mark.usefixtures("scenarios")
+def test_alerts_of_a_scenario_without_any_are_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["alerts", "sound"]) == EXIT_USAGE
+    assert capsys.readouterr().err.startswith("shedlab: sound declares no alerts; ")
+
+
+def test_alerts_are_printed_as_a_rules_file(scenarios: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    alert = "alerts: [{name: deep, signal: queue_depth, threshold: 9, for: 2m, severity: warn, action: Look.}]\n"
+    (scenarios / "sound.yaml").write_text(SOUND + alert, encoding="utf-8")
+    assert main(["alerts", "sound"]) == EXIT_OK
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[4:7] == ["      - alert: deep", '        expr: "max(gate_queue_depth) > 9"', "        for: 120s"]
 
 
 def test_a_run_that_is_not_there_gets_a_sentence(

@@ -273,10 +273,74 @@ def test_claims_stand_beside_the_measured_numbers(tmp_path: Path) -> None:
             "phase": "fault",
             "claimed": 0.11,
             "measured": 0.0,
+            "ruled_out": None,
+            "why_ruled_out": "",
             "text": "as published",
         }
     ]
     assert "<td>11.0 %</td><td>0.0 %</td>" in (tmp_path / "report.html").read_text()
+
+
+def test_claims_that_arithmetic_rules_out_are_said_to_be_with_the_arithmetic(tmp_path: Path) -> None:
+    text = (
+        SMALL
+        + """claims:
+  - {policy: A, measure: p95_ttft_s, phase: fault, value: 0.1}
+  - {policy: A, measure: offered_slots, phase: fault, value: 1.2}
+  - {policy: A, measure: shed_rate, value: 0.1}
+"""
+    )
+    events = events_of("A", text)
+    evidence = next(event for event in events if event.get("name") == "capacity")["evidence"]
+    evidence["claims"] = [
+        {"ruled_out": True, "sentence": "the wait <grows> to 9 s; 0.1 s cannot be"},
+        {"ruled_out": False, "sentence": ""},
+        "damaged",
+    ]
+    run_of(tmp_path, A=events)
+    first, second, third = read_json(tmp_path)["claims"]
+    assert (first["ruled_out"], first["why_ruled_out"]) == (True, "the wait <grows> to 9 s; 0.1 s cannot be")
+    # What a phase demands is not measured but taken from the capacity check.
+    assert (second["ruled_out"], second["measured"]) == (False, pytest.approx(3.6))
+    assert (third["ruled_out"], third["measured"]) == (None, 0.0)
+    page = (tmp_path / "report.html").read_text()
+    assert "✕ ruled out by capacity</strong>: the wait &lt;grows&gt; to 9 s; 0.1 s cannot be" in page
+    assert ">not ruled out<" in page
+    assert ">not checked<" in page
+
+
+def test_what_a_policy_that_only_logs_would_have_shed_is_flagged_as_projected(tmp_path: Path) -> None:
+    text = SMALL.replace("{kind: queue_age,", "{kind: queue_age, mode: log_only,")
+    events = events_of("A", text)
+    events[0].update(policy="B", kind="queue_age", mode="log_only")
+    decisions = [event for event in events if event["event"] == "decision"]
+    for event in decisions[::2]:
+        event.update(would="shed", reason="queue_age", mode="log_only")
+    report = run_of(tmp_path, B=events)
+    arm = read_json(tmp_path)["arms"][0]
+    assert arm["ledger"]["shed"] == 0
+    assert arm["ledger"]["projected_shed"] == len(decisions[::2])
+    assert arm["phases"]["all"]["projected_by_reason"] == {"queue_age": arm["phases"]["all"]["projected_shed_rate"]}
+    page = (tmp_path / "report.html").read_text()
+    assert "of the requests: <em>projected</em>, for all of them were let in" in page
+    assert "would have shed (projected)" in page
+    assert report.exit_code == 0
+
+
+def test_degraded_jobs_and_hard_back_offs_have_tables_of_their_own_where_there_are_any(tmp_path: Path) -> None:
+    events = events_of("B")
+    decisions = [event for event in events if event["event"] == "decision"]
+    admitted = next(event for event in decisions if event["decision"] == "admit")
+    admitted.update(decision="degrade", would="degrade", reason="queue_age")
+    next(event for event in decisions if event["decision"] == "shed")["hard_backoff"] = True
+    run_of(tmp_path / "some", B=events)
+    page = (tmp_path / "some" / "report.html").read_text()
+    assert "<caption>Degraded jobs apart" in page
+    assert '<td class="text">queue age</td><td>1</td>' in page
+    run_of(tmp_path / "none", B=events_of("B"))
+    page = (tmp_path / "none" / "report.html").read_text()
+    assert "Degraded jobs apart" not in page
+    assert "Hard back-off" not in page
 
 
 def test_a_doubt_does_not_change_the_exit_code_but_a_late_generator_makes_the_run_invalid(tmp_path: Path) -> None:

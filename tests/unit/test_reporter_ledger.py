@@ -10,12 +10,23 @@ from tests.journals import Event, arm_events, header, small, write_arm
 
 JOB: dict[str, dict[str, Any]] = {
     "request": {"job_class": "chat", "due_at": 1.0, "sent_at": 1.0, "status": 202, "job_id": "j1", "reason": None},
-    "decision": {"job_id": "j1", "decision": "admit", "would": "admit", "reason": "admitted"},
+    "decision": {
+        "job_id": "j1",
+        "job_class": "chat",
+        "decision": "admit",
+        "would": "admit",
+        "reason": "admitted",
+        "mode": "enforce",
+    },
     "refusal": {"status": 503, "reason": "queue_unreachable"},
     "outcome": {
         "job_id": "j1",
         "outcome": "ok",
         "duplicate": False,
+        "job_class": "chat",
+        "enqueued_at": 1.0,
+        "dequeued_at": 1.1,
+        "deadline_at": 9.0,
         "first_token_at": 1.2,
         "finished_at": 1.5,
         "slot_s": 0.4,
@@ -204,6 +215,47 @@ def test_the_slot_time_of_a_duplicate_is_kept_apart(book_of: Callable[..., Book]
     jobs = book_of(line("request"), line("decision"), line("outcome"), line("outcome", duplicate=True, slot_s=0.7)).jobs
     assert jobs["slot_s"].tolist() == [0.4]
     assert jobs["duplicate_slot_s"].tolist() == [0.7]
+
+
+def test_degraded_jobs_are_counted_apart_with_their_outcomes(book_of: Callable[..., Book]) -> None:
+    plain = [line("request"), line("decision"), line("outcome")]
+    degraded = [
+        line("request", "r2", job_id="j2"),
+        line("decision", "r2", job_id="j2", decision="degrade", would="degrade", reason="queue_age"),
+        line("outcome", "r2", job_id="j2", outcome="late"),
+    ]
+    ledger = book_of(*plain, *degraded, schedule_count=2).ledger
+    assert ledger.balanced
+    assert {name: count for name, count in ledger.outcomes.items() if count} == {"ok": 1, "late": 1}
+    assert {name: count for name, count in ledger.degraded_outcomes.items() if count} == {"late": 1}
+
+
+def test_what_a_policy_that_only_logs_would_have_shed_is_a_projection_within_the_admitted(
+    book_of: Callable[..., Book],
+) -> None:
+    logged = line("decision", would="shed", reason="queue_age", mode="log_only")
+    ledger = book_of(line("request"), logged, line("outcome")).ledger
+    assert (ledger.admitted, ledger.shed, ledger.projected_shed) == (1, 0, 1)
+
+
+def test_hard_back_offs_are_counted_by_the_reason_of_their_sheds(book_of: Callable[..., Book]) -> None:
+    lines = [
+        each
+        for number, told in enumerate((True, True, False))
+        for each in (
+            line("request", f"r{number}", **SHED),
+            line(
+                "decision",
+                f"r{number}",
+                decision="shed",
+                would="shed",
+                job_id=None,
+                reason="queue_age",
+                hard_backoff=told,
+            ),
+        )
+    ]
+    assert book_of(*lines, schedule_count=3).ledger.hard_backoffs == {"queue_age": 2}
 
 
 def test_a_synthetic_journal_balances_and_so_does_an_empty_one(tmp_path: Path) -> None:

@@ -8,12 +8,12 @@ from lab.contract.scenario import Scenario
 from lab.reporter.measures import (
     PhaseMeasures,
     measure_phases,
-    percentile,
     phase_of,
-    recovery_time_s,
     spans_of,
     timed,
 )
+from lab.reporter.percentile import percentile
+from lab.reporter.recovery import recovery_time_s
 from tests.journals import small
 
 START_AT = 1_000.0
@@ -29,6 +29,7 @@ def job(due_s: float, ttft_s: float | None = 0.1, **fields: Any) -> dict[str, An
         "sent_at": due_at,
         "fate": "admitted",
         "degraded": False,
+        "projected_shed": False,
         "reason": "admitted",
         "outcome": "ok",
         "first_token_at": math.nan if ttft_s is None else due_at + ttft_s,
@@ -168,3 +169,26 @@ def test_recovery_never_comes_where_it_is_slow_to_the_end_or_slow_again_at_the_e
 
 def test_recovery_is_not_judged_on_fewer_than_twenty_jobs() -> None:
     assert recovery_of([0.1] * 19) is None
+
+
+def test_degraded_jobs_are_measured_apart_and_projected_sheds_by_reason() -> None:
+    phases = measured(
+        job(1.0),
+        job(2.0, degraded=True, outcome="late", reason="queue_age"),
+        job(3.0, degraded=True, reason="queue_age"),
+        job(4.0, projected_shed=True, reason="queue_depth"),
+    )
+    numbers = phases["baseline"].numbers
+    assert (numbers["degraded_rate"], numbers["degraded_miss_rate"]) == (0.5, 0.5)
+    assert numbers["p95_degraded_turnaround_s"] == pytest.approx(0.4)
+    assert numbers["projected_shed_rate"] == 0.25
+    assert phases["baseline"].degraded_by_reason == {"queue_age": 0.5}
+    assert phases["baseline"].projected_by_reason == {"queue_depth": 0.25}
+    assert phases["fault"].numbers["degraded_miss_rate"] is None
+
+
+def test_jobs_done_and_jobs_past_the_slo_are_counted() -> None:
+    numbers = measured(job(1.0), job(2.0, 1.5, outcome="late"), job(3.0, None, outcome="timeout"), shed(4.0))[
+        "baseline"
+    ].numbers
+    assert (numbers["done_count"], numbers["slo_breach_count"]) == (2, 2)

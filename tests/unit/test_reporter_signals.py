@@ -6,7 +6,9 @@ import pytest
 from lab.contract.loading import parse_scenario
 from lab.contract.scenario import Scenario
 from lab.reporter.measures import spans_of, timed
-from lab.reporter.signals import Crossing, FirstMoves, first_moves, threshold_of
+from lab.reporter.signals import Crossing, FirstMoves, first_moves
+from lab.reporter.thresholds import threshold_of
+from lab.reporter.timeline import Timeline
 from tests.journals import SMALL
 from tests.unit.test_reporter_measures import START_AT, job
 
@@ -25,6 +27,7 @@ def moves(
     decisions: list[tuple[float, str]] | None = None,
     attempts: list[tuple[float, float | None]] | None = None,
     *,
+    slack: Timeline | None = None,
     letter: str = "A",
     scenario: Scenario = SCENARIO,
 ) -> FirstMoves:
@@ -40,7 +43,7 @@ def moves(
         ),
     }
     table = timed(pd.DataFrame(jobs or [job(1.0)]), START_AT, spans_of(scenario))
-    return first_moves(table, tables, scenario, letter, START_AT)
+    return first_moves(table, tables, scenario, letter, START_AT, slack=slack or Timeline([], []))
 
 
 def crossing(found: FirstMoves, signal: str) -> Crossing:
@@ -116,10 +119,48 @@ def test_the_providers_latency_is_seen_when_its_token_comes_or_the_call_is_given
     assert crossing(moves([sample(1)], attempts=attempts + silent), "provider_ttft_s").crossed_s == pytest.approx(15.2)
 
 
-def test_without_a_fault_times_count_from_the_start_and_need_a_declared_threshold() -> None:
+def test_slack_moves_when_more_of_the_queued_jobs_than_one_in_twenty_could_not_be_done_in_time() -> None:
+    found = moves([sample(1)], slack=Timeline([1.0, 7.0, 8.0], [0.0, 0.05, 0.06]))
+    slack = crossing(found, "negative_slack_ratio")
+    assert (slack.threshold, slack.threshold_from) == (0.05, "1.5 x the baseline's highest, at least 5 %")
+    assert slack.crossed_s == 8.0
+
+
+def test_what_moved_first_is_said_with_what_came_next_and_how_much_later() -> None:
+    found = moves([sample(1), sample(7, queue_depth=9), sample(8.5, queue_age_s=0.5)])
+    assert (found.first, found.second) == ("queue_depth", "queue_age_s")
+    assert found.ahead_s == pytest.approx(1.5)
+    alone = moves([sample(1), sample(7, queue_depth=9)])
+    assert (alone.first, alone.second, alone.ahead_s) == ("queue_depth", None, None)
+
+
+def test_a_threshold_that_no_policy_declares_is_an_alerts_and_a_page_before_a_warning() -> None:
+    alerts = """alerts:
+  - {name: deep, signal: queue_depth, threshold: 3, severity: warn, action: Look.}
+  - {name: deeper, signal: queue_depth, threshold: 7, severity: page, action: Look.}
+  - {name: old, signal: queue_age, threshold: 9s, severity: page, action: Look.}
+"""
+    found = moves([sample(1), sample(7, queue_depth=8)], scenario=parse_scenario(SMALL + alerts, "small"))
+    depth = crossing(found, "queue_depth")
+    assert (depth.threshold, depth.threshold_from, depth.crossed_s) == (7.0, "alert deeper", 7.0)
+    assert crossing(found, "queue_age_s").threshold_from == "policy B"
+
+
+def test_a_derived_threshold_is_never_so_low_that_one_waiting_job_crosses_it() -> None:
+    no_age = parse_scenario(SMALL.replace("kind: queue_age, max_age: 400ms", "kind: queue_depth, max_depth: 4"), "x")
+    found = moves([sample(1), sample(7)], scenario=no_age)
+    age = crossing(found, "queue_age_s")
+    assert (age.threshold, age.threshold_from) == (0.1, "1.5 x the baseline's highest, at least 10 % of the SLO")
+    assert crossing(moves([sample(1)]), "queue_depth").threshold == 2.0
+
+
+def test_without_a_fault_times_count_from_the_start_and_the_first_tenth_stands_in_for_the_baseline() -> None:
     calm = parse_scenario(
         SMALL.replace("faults:\n  - {kind: latency, at: 6s, for: 6s, link: model, latency: 800ms}\n", ""), "x"
     )
-    found = moves([sample(1, queue_age_s=0.5, queue_depth=9)], scenario=calm)
-    assert crossing(found, "queue_age_s").since_fault_s == pytest.approx(1.0)
-    assert crossing(found, "queue_depth").threshold is None
+    found = moves([sample(1, queue_age_s=0.5, queue_depth=9), sample(9, queue_depth=14)], scenario=calm)
+    age, depth = crossing(found, "queue_age_s"), crossing(found, "queue_depth")
+    assert age.since_fault_s == pytest.approx(1.0)
+    assert not age.false_alarm
+    assert (depth.threshold, depth.threshold_from) == (13.5, "1.5 x the first tenth's highest, at least one per slot")
+    assert depth.crossed_s == pytest.approx(9.0)

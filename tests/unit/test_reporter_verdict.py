@@ -23,7 +23,7 @@ def judged(
 
 
 def _phase(name: str, numbers: Values) -> PhaseMeasures:
-    return PhaseMeasures(Span(name, *PHASES[name]), numbers, {})
+    return PhaseMeasures(Span(name, *PHASES[name]), numbers, {}, {}, {})
 
 
 def test_an_arm_holds_where_every_phase_is_within_the_slo_the_limit_included() -> None:

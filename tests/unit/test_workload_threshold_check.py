@@ -7,7 +7,8 @@ import pytest
 
 from lab.contract.loading import load_scenario
 from lab.contract.scenario import Scenario
-from lab.workload.threshold_check import AgeLimit, PolicyForecast, derived_age_limit, forecast
+from lab.workload.derive import AgeLimit, derived_age_limit
+from lab.workload.threshold_check import PolicyForecast, forecast
 from tests.unit.workload_scenarios import drill_4, fault, scenario, slow_by_800_ms
 
 FLAGSHIP = Path(__file__).parents[2] / "scenarios" / "slow_provider.yaml"

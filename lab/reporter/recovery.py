@@ -1,0 +1,32 @@
+"""How long after the last fault an arm is back to normal. Pure."""
+
+import pandas as pd
+
+from lab.contract.scenario import Scenario
+from lab.reporter.percentile import percentile
+
+RECOVERED_WITHIN = 1.1
+RECOVERY_JOBS = 20
+
+
+def recovery_time_s(jobs: pd.DataFrame, scenario: Scenario) -> float | None:
+    """Seconds from the last fault's end until the time to first token is back for good, as the catalogue defines it.
+
+    None where it never is, nothing was injected, or fewer than RECOVERY_JOBS jobs were admitted after the fault.
+    """
+    windows = scenario.phase_windows()
+    if "fault" not in windows or "recovery" not in windows:
+        return None
+    admitted = jobs[jobs["fate"].eq("admitted")].sort_values("due_s")
+    normal = percentile(admitted.loc[admitted["phase"].eq("baseline"), "ttft_s"], 95)
+    after = admitted[admitted["phase"].eq("recovery")].reset_index(drop=True)
+    if normal is None or len(after) < RECOVERY_JOBS:
+        return None
+    slow = after["ttft_s"].gt(RECOVERED_WITHIN * normal).astype(float)
+    # A rolling sum looks back; turned round, it counts the slow ones of each job and the 19 after it.
+    slow_of_next = slow[::-1].rolling(RECOVERY_JOBS).sum()[::-1].dropna()
+    bad = slow_of_next[slow_of_next > RECOVERY_JOBS / 2]
+    first_good = 0 if bad.empty else int(bad.index[-1]) + 1
+    if first_good >= len(slow_of_next):
+        return None
+    return 0.0 if first_good == 0 else float(after["due_s"].iloc[first_good]) - windows["fault"][1]
