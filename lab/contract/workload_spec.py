@@ -182,6 +182,12 @@ class Workload(Spec):
     arrivals: Arrivals
     classes: Annotated[dict[Annotated[str, Field(pattern=r"^[a-z0-9_]{1,40}$")], JobClass], Field(min_length=1)]
 
+    @property
+    def shortest_deadline_s(self) -> float:
+        """The shortest deadline that a job of any class may be given, in seconds."""
+        declared = [job_class.deadline for job_class in self.classes.values()]
+        return min(deadline.low if isinstance(deadline, UniformDeadline) else deadline for deadline in declared)
+
     @model_validator(mode="after")
     def _plays_something(self) -> Self:
         if sum(job_class.weight for job_class in self.classes.values()) <= 0:

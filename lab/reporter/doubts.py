@@ -125,6 +125,9 @@ def too_few(count: float, percent: float) -> bool:
 
 
 def _no_steady_state(evidence: Evidence) -> Iterator[str]:
+    if not evidence.scenario.faults:
+        # One phase from end to end: there is nothing to tell from what came before.
+        return
     span, slo = evidence.spans[0], evidence.scenario.slo
     if span.phase != "baseline":
         yield "the fault begins with the load, so there is no baseline before it"

@@ -2,7 +2,18 @@
 
 import math
 
-from lab.contract.policy_spec import NoPolicy, PolicySpec, QueueAgePolicy, QueueDepthPolicy
+from lab.contract.policy_spec import (
+    AgeOrFullPolicy,
+    DeadlineSlackPolicy,
+    LowerThreshold,
+    NoPolicy,
+    PolicySpec,
+    QueueAgePolicy,
+    QueueDepthPolicy,
+    SlackV1Policy,
+    ThresholdPolicy,
+    UtilizationPolicy,
+)
 from lab.contract.scenario import Scenario
 
 NOTHING = "–"  # noqa: RUF001 - an en dash is how tables say "no value"
@@ -46,13 +57,41 @@ def slo_words(scenario: Scenario) -> str:
 
 def policy_words(policy: PolicySpec) -> str:
     """What a policy does, in a few words."""
-    if isinstance(policy, NoPolicy):
-        return "admits everything"
-    if isinstance(policy, QueueAgePolicy):
-        return f"sheds while the queue is older than {policy.max_age:g} s"
-    if isinstance(policy, QueueDepthPolicy):
-        return f"sheds while more than {policy.max_depth} are queued"
-    return f"sheds while utilization is above {100 * policy.max_utilization:g} %"
+    match policy:
+        case NoPolicy():
+            return "admits everything"
+        case QueueAgePolicy():
+            words = f"sheds while the queue is older than {policy.max_age:g} s"
+        case QueueDepthPolicy():
+            words = f"sheds while more than {policy.max_depth} are queued"
+        case UtilizationPolicy():
+            words = f"sheds while utilization is above {100 * policy.max_utilization:g} %"
+        case DeadlineSlackPolicy():
+            words = _deadline_slack_words(policy)
+        case SlackV1Policy():
+            words = f"sheds what is projected to be done less than {policy.slack_floor:g} s before its deadline"
+        case AgeOrFullPolicy():
+            most = policy.depth_factor * policy.max_in_flight
+            full = f"{policy.max_in_flight} are in flight and more than {most:g} queued"
+            words = f"sheds while the queue is older than {policy.max_age:g} s, or while {full}"
+    return words + _degrade_words(policy)
+
+
+def _deadline_slack_words(policy: DeadlineSlackPolicy) -> str:
+    wait = "measured" if policy.wait == "measured" else "reckoned"
+    words = f"sheds what its estimate and the {wait} wait leave less than {policy.margin:g} s before its deadline"
+    return words if policy.max_slack is None else f"{words}, and what has more than {policy.max_slack:g} s"
+
+
+def _degrade_words(policy: ThresholdPolicy) -> str:
+    if policy.degrade is None:
+        return ""
+    at = policy.degrade.at
+    if isinstance(at, LowerThreshold):
+        threshold = f"{at.duration:g} s"
+    else:
+        threshold = f"{at}" if isinstance(at, int) else f"{100 * at:g} % of that"
+    return f"; degrades from {threshold} on"
 
 
 def listed(words: list[str]) -> str:
