@@ -99,6 +99,19 @@ def test_what_was_delivered_while_nobody_looked_is_not_measured(redis_url: str) 
         assert services(redis_url).waits_s == ()
 
 
+@both_servers
+def test_the_queue_is_read_oldest_first_without_what_was_delivered_or_is_no_job(redis_url: str) -> None:
+    assert with_stream(redis_url, lambda stream: stream.queued())[1] == []
+    with client_of(redis_url) as client:
+        reply = admit(redis_url, candidate(0), candidate(1, job_class="code"), candidate(2))
+        client.xadd(names.STREAM, {"v": "1", "job": "no job"})
+        client.xadd(names.STREAM, {"v": "1"})
+        deliver(client, 1)
+        _, queued = with_stream(redis_url, lambda stream: stream.queued())
+    assert [job.job_class for job in queued] == ["code", "chat"]
+    assert queued[0].deadline_at == pytest.approx(reply.snapshot.now_at + 2.5, abs=1e-5)
+
+
 def refuse(redis_url: str, *clients: str, window_s: float = 60.0, hard_window_s: float = 240.0) -> list[int]:
     async def play(stream: JobStream) -> list[int]:
         return await stream.count_refusals([RefusedClient(one, window_s, hard_window_s) for one in clients], 3)
