@@ -79,6 +79,10 @@ class EventWriter:
         """The estimates in force; they are no events, each decision says its own."""
         self._metrics.estimates(estimates)
 
+    def negative_slack(self, ratio: float) -> None:
+        """The share of the queue that is not expected to be done in time; the report rebuilds it from the outcomes."""
+        self._metrics.negative_slack(ratio)
+
 
 def declared_fields(decision: Decision) -> dict[str, Any]:
     """The fields of a decision that the drills name, in ms as they do."""
@@ -86,7 +90,9 @@ def declared_fields(decision: Decision) -> dict[str, Any]:
     forecast = decision.forecast
     if forecast is None:
         return age | dict.fromkeys(FORECAST_FIELDS)
-    numbers_ms = map(_ms, (forecast.slack_s, forecast.slack_floor_s, forecast.est_service_s, forecast.queue_ahead_s))
+    # From nothing nothing is expected, which is not the same as a service that takes no time.
+    est_service_s = forecast.est_service_s if forecast.estimator_n or forecast.est_service_s else None
+    numbers_ms = map(_ms, (forecast.slack_s, forecast.slack_floor_s, est_service_s, forecast.queue_ahead_s))
     return age | dict(zip(FORECAST_FIELDS, (*numbers_ms, forecast.estimator_n), strict=True))
 
 

@@ -89,6 +89,9 @@ class GateMetrics:
             "gate_expected_service_seconds", "Expected service time.", ("class",), registry=registry
         )
         self._samples = Gauge("gate_estimator_samples", "Samples behind it.", ("class",), registry=registry)
+        self._negative_slack = Gauge(
+            "gate_queue_negative_slack_ratio", "Queued jobs not expected to be done in time.", registry=registry
+        )
         self._gauges = {
             "in_flight": Gauge("gate_inflight", "Jobs delivered and not settled.", registry=registry),
             "queue_depth": Gauge("gate_queue_depth", "Jobs not yet delivered.", registry=registry),
@@ -145,6 +148,10 @@ class GateMetrics:
         """The signals as last seen."""
         for signal, gauge in self._gauges.items():
             gauge.set(getattr(snapshot, signal))
+
+    def negative_slack(self, ratio: float) -> None:
+        """The share of the queue with negative projected slack."""
+        self._negative_slack.set(ratio)
 
     def estimates(self, estimates: Mapping[str, Estimate]) -> None:
         """The estimates in force."""

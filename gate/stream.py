@@ -13,14 +13,17 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
 from gate.script import QueueUnreachableError, Script
-from gate.wire import Candidate, Reply, call_arguments, read_reply, read_samples, read_waits_s
+from gate.wire import Candidate, Reply, call_arguments, read_queued, read_reply, read_samples, read_waits_s
 from lab.contract import names
+from lab.policies.negative_slack import QueuedJob
 from lab.policies.snapshot import ServiceSample
 
 CONNECT_TIMEOUT_S = 1.0
 # Also how long after it was sent a call may still enqueue: a server that wakes up later must not.
 ANSWER_TIMEOUT_S = 2.0
 WITHDRAWN_MARK_S = 60
+# Of a longer queue the oldest this many are looked at.
+MOST_QUEUED = 1000
 # Job classes are clients' words: more of them than this are not estimated.
 MOST_CLASSES = 64
 
@@ -62,6 +65,7 @@ class JobStream:
         self._admit = Script(self._redis, "admit.lua")
         self._withdraw = Script(self._redis, "withdraw.lua")
         self._services = Script(self._redis, "services.lua")
+        self._queued = Script(self._redis, "queued.lua")
         self._refused = Script(self._redis, "refused_clients.lua")
         heartbeat_window_ms = round(names.LIVE_HEARTBEATS * heartbeat_s * 1000)
         entry = (names.FIELD_VERSION, names.ENTRY_VERSION, names.FIELD_JOB)
@@ -112,6 +116,15 @@ class JobStream:
         pairs = zip(classes[::2], classes[1::2], strict=True)
         samples = {job_class: read_samples(job_class, texts) for job_class, texts in pairs}
         return Services(float(read_at), samples, read_waits_s(waits))
+
+    async def queued(self) -> tuple[float, list[QueuedJob]]:
+        """The Redis time, and the oldest jobs not yet delivered, oldest first; what is no job is left out.
+
+        Raises:
+            QueueUnreachableError: no usable answer came.
+        """
+        read_at, *texts = await self._queued.call((names.STREAM,), (names.GROUP, names.FIELD_JOB, MOST_QUEUED))
+        return float(read_at), read_queued(texts)
 
     async def count_refusals(self, refused: Sequence[RefusedClient], limit: int) -> list[int]:
         """For each refusal, how many its client had within its retry window; `limit` of them bring the hard answer.

@@ -3,12 +3,17 @@
 Knows admit.lua's argument list. Must not know Redis itself, HTTP, or policies beyond their rules.
 """
 
+import contextlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+from pydantic import ValidationError
+
+from lab.contract.messages import Job
+from lab.policies.negative_slack import QueuedJob
 from lab.policies.rule import Action, Rule
 from lab.policies.snapshot import ServiceSample, Snapshot
 
@@ -105,6 +110,16 @@ def read_samples(job_class: str, texts: Iterable[str]) -> tuple[ServiceSample, .
 def read_waits_s(texts: Iterable[str]) -> tuple[float, ...]:
     """Measured queue waits in seconds from their texts in Redis, in the same order; what is none is left out."""
     return tuple(wait_us / 1e6 for _, wait_us in filter(None, map(_numbers, texts)))
+
+
+def read_queued(texts: Iterable[str]) -> list[QueuedJob]:
+    """Queued jobs from the texts that the stream holds, in the same order; what is no job is left out."""
+    jobs = []
+    for text in texts:
+        with contextlib.suppress(ValidationError):
+            job = Job.model_validate_json(text)
+            jobs.append(QueuedJob(job.job_class, job.deadline_at))
+    return jobs
 
 
 def _numbers(text: str) -> tuple[int, int] | None:

@@ -74,7 +74,7 @@ class DecisionEvent(Event):
     belongs to `would`. `hard_backoff` is true where a client shed too often within its retry window was told so.
 
     The fields in ms, and `age_s`, are those that the drills name; None where the signals are lost, the policy has no
-    floor, or nothing was shed:
+    floor, nothing was shed, or (est_service_ms) there is neither a sample nor a declared least:
     slack_ms        projected slack: deadline - queue_ahead_ms - est_service_ms; negative where it would be late
     slack_floor_ms  the least projected slack that the policy asks for (deadline_slack: its margin)
     est_service_ms  expected service of the request's class, from estimator_n samples

@@ -226,7 +226,7 @@ def test_the_decision_line_holds_the_contracts_fields_and_the_answers_job() -> N
             "age_s": 0.0,
             "slack_ms": 2_000.0,
             "slack_floor_ms": None,
-            "est_service_ms": 0.0,
+            "est_service_ms": None,
             "queue_ahead_ms": 0.0,
             "estimator_n": 0,
             "retry_after_ms": None,

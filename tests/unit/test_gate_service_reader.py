@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import io
 import json
+import re
 
 from gate.admission import Admission
 from gate.events import EventWriter
@@ -11,9 +12,10 @@ from gate.metrics import GateMetrics
 from gate.script import QueueUnreachableError
 from gate.service_reader import ServiceReader
 from gate.stream import Services
-from gate.waiting import ActivePolicy
+from gate.waiting import ActivePolicy, Sighting
 from lab.contract.policy_spec import POLICY_ADAPTER
-from lab.policies.snapshot import ServiceSample
+from lab.policies.negative_slack import QueuedJob
+from lab.policies.snapshot import ServiceSample, Snapshot
 from tests.unit.test_gate_admission import PlayedQueue
 
 
@@ -22,12 +24,16 @@ class PlayedServices:
 
     def __init__(self, *answers: Services | None) -> None:
         self.answers = list(answers)
+        self.jobs: list[QueuedJob] = []
 
     async def services(self) -> Services:
         answer = self.answers.pop(0)
         if answer is None:
             raise QueueUnreachableError("down")
         return answer
+
+    async def queued(self) -> tuple[float, list[QueuedJob]]:
+        return 100.0, self.jobs
 
 
 class SwallowingServices(PlayedServices):
@@ -104,5 +110,24 @@ def test_a_reader_that_fails_fails_the_gate() -> None:
         reader, admission, _ = reader_of(PlayedServices())
         await reader.run()
         assert admission.failed
+
+    asyncio.run(play())
+
+
+def test_the_share_of_the_queue_that_comes_too_late_is_exported_once_a_second() -> None:
+    async def play() -> None:
+        source = PlayedServices(*[seen(100.0, 4.0)] * 5)
+        reader, admission, _ = reader_of(source)
+        # Two jobs in flight, four slots: 8 s of work, 2 s of wait; then 4 s each, a second more of wait for each.
+        source.jobs = [QueuedJob("large", at) for at in (106.1, 106.9, 108.1, 99.0)]
+        snapshot = Snapshot(100.0, 0.0, 4, 2, 4, 0.5, work_ahead_s=6.0)
+        admission.sighting = Sighting(snapshot, 0.0)
+        ratios = []
+        for _ in range(5):
+            await reader.step()
+            text = reader._events._metrics.render().decode()
+            ratios.append(re.search(r"^gate_queue_negative_slack_ratio (\S+)$", text, re.MULTILINE))
+            source.jobs = []
+        assert [float(match[1]) for match in ratios if match] == [0.5, 0.5, 0.5, 0.5, 0.0]
 
     asyncio.run(play())
