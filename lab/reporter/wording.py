@@ -1,8 +1,9 @@
 """How numbers and names read, on the page and in the terminal."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
-from lab.contract.policy_spec import NoPolicy, PolicySpec, QueueAgePolicy, QueueDepthPolicy
 from lab.contract.scenario import Scenario
 
 NOTHING = "–"  # noqa: RUF001 - an en dash is how tables say "no value"
@@ -44,15 +45,37 @@ def slo_words(scenario: Scenario) -> str:
     return f"p{scenario.slo.percentile:g} {MEASURE_WORDS[scenario.slo.measure]}"
 
 
-def policy_words(policy: PolicySpec) -> str:
-    """What a policy does, in a few words."""
-    if isinstance(policy, NoPolicy):
-        return "admits everything"
-    if isinstance(policy, QueueAgePolicy):
-        return f"sheds while the queue is older than {policy.max_age:g} s"
-    if isinstance(policy, QueueDepthPolicy):
-        return f"sheds while more than {policy.max_depth} are queued"
-    return f"sheds while utilization is above {100 * policy.max_utilization:g} %"
+def policy_words(policy: Any) -> str:
+    """What a policy does, in a few words, by its kind."""
+    words = _POLICY_WORDS.get(policy.kind)
+    said = policy.kind.replace("_", " ") if words is None else words(policy)
+    degrade = getattr(policy, "degrade", None)
+    return said if degrade is None else f"{said}; degrades from {_degrade_words(degrade.at)}"
+
+
+def _degrade_words(at: Any) -> str:
+    if isinstance(at, float):
+        return f"{100 * at:g} % of its threshold"
+    return f"{at}" if isinstance(at, int) else f"{at.duration:g} s"
+
+
+def _deadline_slack_words(policy: Any) -> str:
+    upper = "" if policy.max_slack is None else f", or has more than {policy.max_slack:g} s"
+    return f"sheds what is not expected to be done {policy.margin:g} s before its deadline{upper}"
+
+
+_POLICY_WORDS: dict[str, Callable[[Any], str]] = {
+    "none": lambda _policy: "admits everything",
+    "queue_age": lambda policy: f"sheds while the queue is older than {policy.max_age:g} s",
+    "queue_depth": lambda policy: f"sheds while more than {policy.max_depth} are queued",
+    "utilization": lambda policy: f"sheds while utilization is above {100 * policy.max_utilization:g} %",
+    "deadline_slack": _deadline_slack_words,
+    "slack_v1": lambda policy: f"sheds what is projected to have no more than {policy.slack_floor:g} s of slack left",
+    "age_or_full": lambda policy: (
+        f"sheds while the queue is older than {policy.max_age:g} s, or {policy.max_in_flight} are in flight and more "
+        f"than {policy.depth_factor:g} times that wait"
+    ),
+}
 
 
 def listed(words: list[str]) -> str:
