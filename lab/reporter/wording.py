@@ -1,19 +1,9 @@
 """How numbers and names read, on the page and in the terminal."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
-from lab.contract.policy_spec import (
-    AgeOrFullPolicy,
-    DeadlineSlackPolicy,
-    LowerThreshold,
-    NoPolicy,
-    PolicySpec,
-    QueueAgePolicy,
-    QueueDepthPolicy,
-    SlackV1Policy,
-    ThresholdPolicy,
-    UtilizationPolicy,
-)
 from lab.contract.scenario import Scenario
 
 NOTHING = "–"  # noqa: RUF001 - an en dash is how tables say "no value"
@@ -55,43 +45,37 @@ def slo_words(scenario: Scenario) -> str:
     return f"p{scenario.slo.percentile:g} {MEASURE_WORDS[scenario.slo.measure]}"
 
 
-def policy_words(policy: PolicySpec) -> str:
-    """What a policy does, in a few words."""
-    match policy:
-        case NoPolicy():
-            return "admits everything"
-        case QueueAgePolicy():
-            words = f"sheds while the queue is older than {policy.max_age:g} s"
-        case QueueDepthPolicy():
-            words = f"sheds while more than {policy.max_depth} are queued"
-        case UtilizationPolicy():
-            words = f"sheds while utilization is above {100 * policy.max_utilization:g} %"
-        case DeadlineSlackPolicy():
-            words = _deadline_slack_words(policy)
-        case SlackV1Policy():
-            words = f"sheds what is projected to be done less than {policy.slack_floor:g} s before its deadline"
-        case AgeOrFullPolicy():
-            most = policy.depth_factor * policy.max_in_flight
-            full = f"{policy.max_in_flight} are in flight and more than {most:g} queued"
-            words = f"sheds while the queue is older than {policy.max_age:g} s, or while {full}"
-    return words + _degrade_words(policy)
+def policy_words(policy: Any) -> str:
+    """What a policy does, in a few words, by its kind."""
+    words = _POLICY_WORDS.get(policy.kind)
+    said = policy.kind.replace("_", " ") if words is None else words(policy)
+    degrade = getattr(policy, "degrade", None)
+    return said if degrade is None else f"{said}; degrades from {_degrade_words(degrade.at)}"
 
 
-def _deadline_slack_words(policy: DeadlineSlackPolicy) -> str:
-    wait = "measured" if policy.wait == "measured" else "reckoned"
-    words = f"sheds what its estimate and the {wait} wait leave less than {policy.margin:g} s before its deadline"
-    return words if policy.max_slack is None else f"{words}, and what has more than {policy.max_slack:g} s"
+def _degrade_words(at: Any) -> str:
+    if isinstance(at, float):
+        return f"{100 * at:g} % of its threshold"
+    return f"{at}" if isinstance(at, int) else f"{at.duration:g} s"
 
 
-def _degrade_words(policy: ThresholdPolicy) -> str:
-    if policy.degrade is None:
-        return ""
-    at = policy.degrade.at
-    if isinstance(at, LowerThreshold):
-        threshold = f"{at.duration:g} s"
-    else:
-        threshold = f"{at}" if isinstance(at, int) else f"{100 * at:g} % of that"
-    return f"; degrades from {threshold} on"
+def _deadline_slack_words(policy: Any) -> str:
+    upper = "" if policy.max_slack is None else f", or has more than {policy.max_slack:g} s"
+    return f"sheds what is not expected to be done {policy.margin:g} s before its deadline{upper}"
+
+
+_POLICY_WORDS: dict[str, Callable[[Any], str]] = {
+    "none": lambda _policy: "admits everything",
+    "queue_age": lambda policy: f"sheds while the queue is older than {policy.max_age:g} s",
+    "queue_depth": lambda policy: f"sheds while more than {policy.max_depth} are queued",
+    "utilization": lambda policy: f"sheds while utilization is above {100 * policy.max_utilization:g} %",
+    "deadline_slack": _deadline_slack_words,
+    "slack_v1": lambda policy: f"sheds what is projected to have no more than {policy.slack_floor:g} s of slack left",
+    "age_or_full": lambda policy: (
+        f"sheds while the queue is older than {policy.max_age:g} s, or {policy.max_in_flight} are in flight and more "
+        f"than {policy.depth_factor:g} times that wait"
+    ),
+}
 
 
 def listed(words: list[str]) -> str:
