@@ -1,6 +1,6 @@
 """Checks the flagship's report.json: testbed, verdicts, balance, shape, and that all arms played one schedule.
 
-    check_flagship.py local|compose RUN
+check_flagship.py local|compose RUN
 """
 
 import json

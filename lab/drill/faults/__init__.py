@@ -2,12 +2,25 @@
 
 from typing import Protocol
 
+from lab.contract.fault_spec import ProcessFault
 from lab.drill.probes import StackProbe
-from lab.drill.testbed import Stack
+from lab.drill.testbed import Addresses
 
 
 class FaultError(Exception):
     """A fault that could not be injected or reverted; one sentence."""
+
+
+class Target(Protocol):
+    """What faults need of a stack, whether an arm's or a rehearsal bench's. Its methods raise StackError."""
+
+    addresses: Addresses
+
+    async def inject_process(self, fault: ProcessFault) -> None:
+        """Does to a process what the fault says."""
+
+    async def revert_process(self, fault: ProcessFault) -> None:
+        """Undoes it; fine to call when nothing was done."""
 
 
 class Injector(Protocol):
@@ -26,7 +39,7 @@ class Injector(Protocol):
 class BoundTo:
     """What every injector is made with."""
 
-    def __init__(self, name: str, stack: Stack, probe: StackProbe) -> None:
+    def __init__(self, name: str, stack: Target, probe: StackProbe) -> None:
         """`name` is the fault's own in this drill."""
         self.name = name
         self.stack = stack

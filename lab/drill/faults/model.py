@@ -3,15 +3,14 @@
 import httpx
 
 from lab.contract.fault_spec import ModelFault
-from lab.drill.faults import BoundTo, FaultError
+from lab.drill.faults import BoundTo, FaultError, Target
 from lab.drill.probes import StackProbe
-from lab.drill.testbed import Stack
 
 
 class ModelInjector(BoundTo):
     """Posts the declared behaviour; at revert puts the model at rest."""
 
-    def __init__(self, name: str, fault: ModelFault, stack: Stack, probe: StackProbe) -> None:
+    def __init__(self, name: str, fault: ModelFault, stack: Target, probe: StackProbe) -> None:
         """Binds the fault to a stack."""
         super().__init__(name, stack, probe)
         self._fault = fault

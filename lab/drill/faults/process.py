@@ -1,15 +1,15 @@
 """A process of the stack is killed or paused, by the testbed."""
 
 from lab.contract.fault_spec import ProcessFault
-from lab.drill.faults import BoundTo, FaultError
+from lab.drill.faults import BoundTo, FaultError, Target
 from lab.drill.probes import StackProbe
-from lab.drill.testbed import Stack, StackError
+from lab.drill.testbed import StackError
 
 
 class ProcessInjector(BoundTo):
     """Kills or pauses; at revert starts or resumes."""
 
-    def __init__(self, name: str, fault: ProcessFault, stack: Stack, probe: StackProbe) -> None:
+    def __init__(self, name: str, fault: ProcessFault, stack: Target, probe: StackProbe) -> None:
         """Binds the fault to a stack."""
         super().__init__(name, stack, probe)
         self._fault = fault

@@ -3,16 +3,15 @@
 import asyncio
 
 from lab.contract.fault_spec import ProxyDownFault
-from lab.drill.faults import BoundTo, FaultError
+from lab.drill.faults import BoundTo, FaultError, Target
 from lab.drill.probes import StackProbe
-from lab.drill.testbed import Stack
 from lab.drill.toxics_client import ToxiproxyError
 
 
 class ProxyDownInjector(BoundTo):
     """Disables the proxy; at revert enables it."""
 
-    def __init__(self, name: str, fault: ProxyDownFault, stack: Stack, probe: StackProbe) -> None:
+    def __init__(self, name: str, fault: ProxyDownFault, stack: Target, probe: StackProbe) -> None:
         """Binds the fault to a stack."""
         super().__init__(name, stack, probe)
         self._fault = fault

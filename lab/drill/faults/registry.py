@@ -1,14 +1,13 @@
 """From a declared fault to its injector, and to its name in this drill."""
 
 from lab.contract.fault_spec import AnyFault, ModelFault, NoopFault, ProcessFault, ProxyDownFault
-from lab.drill.faults import Injector
+from lab.drill.faults import Injector, Target
 from lab.drill.faults.model import ModelInjector
 from lab.drill.faults.noop import NoopInjector
 from lab.drill.faults.process import ProcessInjector
 from lab.drill.faults.proxy_down import ProxyDownInjector
 from lab.drill.faults.toxic import ToxicInjector
 from lab.drill.probes import StackProbe
-from lab.drill.testbed import Stack
 
 
 def fault_name(fault: AnyFault, number: int) -> str:
@@ -16,7 +15,7 @@ def fault_name(fault: AnyFault, number: int) -> str:
     return f"{number}-{fault.kind}"
 
 
-def make_injector(fault: AnyFault, number: int, stack: Stack, probe: StackProbe) -> Injector:
+def make_injector(fault: AnyFault, number: int, stack: Target, probe: StackProbe) -> Injector:
     """The injector of one declared fault."""
     name = fault_name(fault, number)
     match fault:

@@ -11,16 +11,15 @@ from lab.contract.fault_spec import (
     SlicerFault,
     SlowCloseFault,
 )
-from lab.drill.faults import BoundTo, FaultError
+from lab.drill.faults import BoundTo, FaultError, Target
 from lab.drill.probes import StackProbe
-from lab.drill.testbed import Stack
 from lab.drill.toxics_client import ToxiproxyError
 
 
 class ToxicInjector(BoundTo):
     """Adds the toxic; at revert removes it."""
 
-    def __init__(self, name: str, fault: AnyToxic, stack: Stack, probe: StackProbe) -> None:
+    def __init__(self, name: str, fault: AnyToxic, stack: Target, probe: StackProbe) -> None:
         """Binds the fault to a stack."""
         super().__init__(name, stack, probe)
         self._fault = fault
