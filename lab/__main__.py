@@ -68,6 +68,48 @@ def _schema(_asked: argparse.Namespace) -> int:
     return print_schema()
 
 
+def _up(asked: argparse.Namespace) -> int:
+    from lab.desk.up import up  # noqa: PLC0415
+
+    return up(asked)
+
+
+def _down(asked: argparse.Namespace) -> int:
+    from lab.desk.down import down  # noqa: PLC0415
+
+    return down(asked)
+
+
+def _load(asked: argparse.Namespace) -> int:
+    from lab.desk.load import load  # noqa: PLC0415
+
+    return load(asked)
+
+
+def _watch(asked: argparse.Namespace) -> int:
+    from lab.desk.watch import watch  # noqa: PLC0415
+
+    return watch(asked)
+
+
+def _fault(asked: argparse.Namespace) -> int:
+    from lab.desk.fault import fault  # noqa: PLC0415
+
+    return fault(asked)
+
+
+def _policy(asked: argparse.Namespace) -> int:
+    from lab.desk.policy import policy  # noqa: PLC0415
+
+    return policy(asked)
+
+
+def _rehearsal(asked: argparse.Namespace) -> int:
+    from lab.desk.rehearsal import rehearsal  # noqa: PLC0415
+
+    return rehearsal(asked)
+
+
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "run": _run,
     "validate": _validate,
@@ -78,6 +120,13 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "derive": _derive,
     "doctor": _doctor,
     "schema": _schema,
+    "up": _up,
+    "down": _down,
+    "load": _load,
+    "watch": _watch,
+    "fault": _fault,
+    "policy": _policy,
+    "rehearsal": _rehearsal,
 }
 
 

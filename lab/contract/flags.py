@@ -6,7 +6,7 @@ All of it is read off the models, so that a kind or key which a scenario may hol
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
@@ -16,6 +16,7 @@ from lab.contract.policy_spec import POLICY_ADAPTER, PolicySpec
 from lab.contract.spec import Spec
 from lab.contract.units import write_duration
 
+Value = TypeVar("Value")
 _FAULT_ADAPTER: TypeAdapter[AnyFault] = TypeAdapter(AnyFault)
 _NUMBER = re.compile(r"^-?\d+(\.\d+)?$")
 _MISSING = "missing"
@@ -85,7 +86,7 @@ def fault_json(fault: AnyFault) -> dict[str, Any]:
     return fault.model_dump(mode="json", by_alias=True)
 
 
-def _read(adapter: TypeAdapter[Any], said: Mapping[str, Any]) -> Any:
+def _read(adapter: TypeAdapter[Value], said: Mapping[str, Any]) -> Value:
     try:
         return adapter.validate_python({key: _scalar(value) for key, value in said.items()})
     except ValidationError as error:
@@ -100,9 +101,10 @@ def _scalar(value: Any) -> Any:
 
 
 def _sentence(detail: Any) -> str:
-    # What comes before the key names the member of the union.
-    key = next((part for part in reversed(detail["loc"]) if isinstance(part, str)), "kind")
-    option = f"--{key.replace('_', '-')}"
+    # The first part of the place names the kind; alone, it is the kind as a whole that does not hang together.
+    kind, *keys = detail["loc"] or ("kind",)
+    key = next((part for part in keys if isinstance(part, str)), None)
+    option = f"{kind}" if key is None else f"--{key.replace('_', '-')}"
     if detail["type"] == _MISSING:
         return f"{option} is missing; say it"
     error = detail.get("ctx", {}).get("error")
@@ -111,27 +113,30 @@ def _sentence(detail: Any) -> str:
 
 
 def _flag(key: str, field: FieldInfo) -> Flag:
-    choices = get_args(field.annotation)
-    is_list = field.annotation not in (str, int, float) and bool(choices) and not all(map(_is_text, choices))
+    annotation = field.annotation
     return Flag(
         key=key,
         required=field.is_required(),
-        choices=() if is_list else tuple(map(str, choices)),
+        choices=tuple(map(str, get_args(annotation))) if get_origin(annotation) is Literal else (),
         shown=_shown(field),
         default=_default(field),
-        many=is_list,
+        many=get_origin(annotation) is tuple,
     )
-
-
-def _is_text(choice: object) -> bool:
-    return isinstance(choice, str)
 
 
 def _shown(field: FieldInfo) -> str:
     """What stands for the value in the help."""
     if _is_duration(field):
         return "TIME"
-    return {int: "N", float: "NUMBER"}.get(field.annotation or str, "WORDS")
+    words: dict[object, str] = {int: "N", float: "NUMBER", tuple: "A,B"}
+    return next((word for kind, word in words.items() if _holds(field.annotation, kind)), "WORD")
+
+
+def _holds(annotation: object, kind: object) -> bool:
+    """Whether an annotation is this type, a union with it, or a collection of that type."""
+    if annotation is kind or get_origin(annotation) is kind:
+        return True
+    return get_origin(annotation) is not tuple and any(_holds(part, kind) for part in get_args(annotation))
 
 
 def _is_duration(field: FieldInfo) -> bool:
@@ -139,6 +144,6 @@ def _is_duration(field: FieldInfo) -> bool:
 
 
 def _default(field: FieldInfo) -> str:
-    if field.is_required() or field.default in ("", ()):
+    if field.is_required() or field.default in ("", (), None):
         return ""
     return write_duration(field.default) if _is_duration(field) else str(field.default)

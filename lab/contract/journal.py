@@ -274,7 +274,7 @@ class HeartbeatEvent(Event):
 
 
 class FaultEvent(Event):
-    """`fault` (runner): a step on the timeline; its action is inject, revert or found_left_over.
+    """`fault` (runner): a step on the timeline; its action is inject, revert, found_left_over or, by hand, switch.
 
     `intended_at` is when it was due.
     """

@@ -2,8 +2,9 @@
 
 import argparse
 import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from lab import __version__
 from lab.contract.names import EXIT_USAGE
@@ -13,8 +14,33 @@ EPILOG = """exit codes: 0 every arm did what the scenario expects; 1 some arm di
 RUNTIMES = ("auto", "local", "compose")
 
 
+# The verbs of a rehearsal, which learn their words late.
+REHEARSAL = {
+    "up": "bring up a bench to rehearse an incident on",
+    "down": "end the bench",
+    "load": "play a scenario's arrivals on the bench; `load stop` ends the play",
+    "watch": "show the bench live: rates, age, depth, faults, policy",
+    "fault": "add, list and clear faults on the bench",
+    "policy": "show and switch the bench's policy",
+    "rehearsal": "`rehearsal report` makes the report of what was played on the bench",
+}
+Learn = Callable[["_Parser"], None]
+
+
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, without the usage above it."""
+    """Says what is wrong in one line, without the usage above it; learns its words late where `learn` holds them."""
+
+    def __init__(self, *, learn: Learn | None = None, **options: Any) -> None:
+        super().__init__(**options)
+        self._learn = learn
+
+    def parse_known_args(  # type: ignore[override] # its overloads say no more than this
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        learn, self._learn = self._learn, None
+        if learn is not None:
+            learn(self)
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         self.exit(EXIT_USAGE, f"{self.prog}: {message}; see {self.prog} --help\n")
@@ -38,7 +64,7 @@ def parser() -> argparse.ArgumentParser:
     report.add_argument("run", metavar="RUN", nargs="?", default="latest", help="run id, folder, or latest")
     schedule = commands.add_parser("schedule", help="write a scenario's arrivals, as the load generator plays them")
     schedule.add_argument("scenario", metavar="NAME|FILE")
-    schedule.add_argument("--speed", type=_speed, default=1.0, metavar="K", help="K times as fast (default: 1)")
+    schedule.add_argument("--speed", type=read_speed, default=1.0, metavar="K", help="K times as fast (default: 1)")
     schedule.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to, as JSON lines")
     alerts = commands.add_parser("alerts", help="print a scenario's alerts as a Prometheus rules file")
     alerts.add_argument("scenario", metavar="NAME|FILE")
@@ -50,20 +76,33 @@ def parser() -> argparse.ArgumentParser:
     )
     commands.add_parser("doctor", help="check this machine, with a remedy for each problem")
     commands.add_parser("schema", help="print the JSON Schema of scenario files, for editors")
+    for verb, gist in REHEARSAL.items():
+        commands.add_parser(verb, help=gist, learn=_learner(verb))
     return top
+
+
+def _learner(verb: str) -> Learn:
+    def learn(parser: _Parser) -> None:
+        # Only now, since the image that writes schedules holds no more than this file.
+        from lab.desk.rehearsal_arguments import LEARN  # noqa: PLC0415
+
+        LEARN[verb](parser)
+
+    return learn
 
 
 def _add_run(commands: "argparse._SubParsersAction[_Parser]") -> None:
     run = commands.add_parser("run", help="play a scenario against its policies and report")
     run.add_argument("scenario", metavar="NAME|FILE")
     run.add_argument("--runtime", choices=RUNTIMES, default="auto", help="where the stacks run (default: auto)")
-    run.add_argument("--speed", type=_speed, default=1.0, metavar="K", help="play K times as fast (default: 1)")
+    run.add_argument("--speed", type=read_speed, default=1.0, metavar="K", help="play K times as fast (default: 1)")
     run.add_argument("--jobs", type=_jobs, default=None, metavar="N|auto", help="arms side by side (default: auto)")
     run.add_argument("--repeats", type=_count, default=None, metavar="N", help="repeats (default: as declared)")
     run.add_argument("--only", type=_letters, default=(), metavar="A,B", help="only these policies")
 
 
-def _speed(text: str) -> float:
+def read_speed(text: str) -> float:
+    """The K of `--speed K`."""
     try:
         speed = float(text)
     except ValueError:

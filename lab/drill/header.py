@@ -3,13 +3,12 @@
 import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, Protocol
 
 import psutil
 
 from lab import __version__
 from lab.drill.plan import Arm, Plan
-from lab.drill.testbed import Testbed
 
 PACKAGES = (
     "fastapi",
@@ -25,7 +24,14 @@ PACKAGES = (
 )
 
 
-def run_header(plan: Plan, arm: Arm, testbed: Testbed) -> dict[str, Any]:
+class Versioned(Protocol):
+    """A testbed, or a bench that is up."""
+
+    def versions(self) -> dict[str, str]:
+        """What the stack is made of."""
+
+
+def run_header(plan: Plan, arm: Arm, testbed: Versioned) -> dict[str, Any]:
     """Fields of the journal's `run` event."""
     schedule = plan.schedules[arm.repeat]
     policy = plan.played.policies[arm.letter]

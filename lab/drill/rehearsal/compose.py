@@ -1,0 +1,253 @@
+"""The compose bench: the project `shedlab` of compose.yaml, whoever brought it up, as the engine tells of it."""
+
+import contextlib
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+
+from lab.contract import environment as env
+from lab.contract.fault_spec import ProcessFault
+from lab.contract.scenario import Scenario
+from lab.drill.rehearsal import RehearsalError
+from lab.drill.rehearsal.bench import PAGE_PORT, SILENT, LoadOrder, Tail
+from lab.drill.rehearsal.containers import (
+    LOADGEN,
+    LOOK_WITHIN_S,
+    PROJECT,
+    STACK,
+    Container,
+    addresses_of,
+    compose_bench,
+    list_containers,
+)
+from lab.drill.rehearsal.tail import ContainerTail, last_error_line, read_container
+from lab.drill.testbed import StackError
+from lab.drill.testbed.compose import SCHEDULE_IN_CONTAINER
+from lab.drill.testbed.engine import EngineError, ask_engine
+from lab.drill.testbed.images import engine_version
+from lab.drill.testbed.ports import LOOPBACK
+from lab.drill.testbed.projects import remove_project
+
+_TAKEN_PORT = re.compile(r"(?P<address>[\d.]+:\d+)[^\d]*(address already in use|port is already allocated)")
+# Images may have to be built first.
+UP_WITHIN_S = 1800.0
+ORDER_WITHIN_S = 90.0
+STOP_GRACE_S = "8"
+LOAD_STOP_GRACE_S = "30"
+
+
+def find_compose() -> "ComposeBench | None":
+    """The bench in containers, None where there is none, or no engine."""
+    try:
+        containers = list_containers()
+    except EngineError:
+        return None
+    if not any(container.service in STACK and container.state in ("running", "paused") for container in containers):
+        return None
+    return ComposeBench(containers)
+
+
+def start_compose(variables: Mapping[str, str]) -> None:
+    """`docker compose up -d --wait`, with these variables on top of the user's.
+
+    Raises:
+        RehearsalError: no engine answers, or it does not come up: the sentence is Compose's own last word.
+    """
+    try:
+        engine_version()
+        ask_engine(
+            *compose_bench("up", "--detach", "--wait"), environment={**os.environ, **variables}, timeout_s=UP_WITHIN_S
+        )
+    except EngineError as error:
+        raise RehearsalError(refusal_of(str(error))) from None
+
+
+def refusal_of(said: str) -> str:
+    """Why a bench does not come up, in one sentence with what to do; the engine is long-winded about a taken port."""
+    taken = _TAKEN_PORT.search(said)
+    if taken:
+        return (
+            f"{taken['address']} is taken by another program; free it, or set GATE_PORT or its like in .env; "
+            "`shedlab down` removes what was started"
+        )
+    return f"{said}; mend that, or use `shedlab up --runtime local`"
+
+
+def stack_variables(scenario: Scenario, letter: str) -> dict[str, str]:
+    """The variables of compose.yaml that follow from a scenario; ports and the rest are the user's."""
+    declared = {
+        **env.worker_environment(scenario),
+        **env.model_environment(scenario),
+        **env.gate_environment(scenario, letter),
+        "WORKERS": str(scenario.stack.workers),
+    }
+    # How long a bench's workers may go on when it is taken down is compose.yaml's to say.
+    return {name: value for name, value in declared.items() if name not in (env.DRAIN_S, env.MODEL_NAME)}
+
+
+async def end_compose() -> list[str]:
+    """Removes the project's containers, networks and volumes; a sentence for what was ended.
+
+    Raises:
+        RehearsalError: something of it is still there.
+    """
+    try:
+        there = list_containers()
+    except EngineError:
+        return []
+    if not there:
+        return []
+    if left := await remove_project(PROJECT):
+        raise RehearsalError("; ".join(left))
+    return [f"ended the compose bench: {len(there)} containers removed"]
+
+
+class ComposeBench:
+    """The containers of the project."""
+
+    runtime = "compose"
+
+    def __init__(self, containers: tuple[Container, ...]) -> None:
+        """As just listed."""
+        self._containers = containers
+        self.addresses = addresses_of(containers)
+        self.scenario: str | None = None
+
+    async def inject_process(self, fault: ProcessFault) -> None:
+        """`docker kill|pause|restart`, or more or fewer workers."""
+        if fault.action == "scale":
+            self._scale(fault.replicas or 0)
+            return
+        container = self._by_source(_source_of(fault))
+        grace = ("--time", STOP_GRACE_S) if fault.action == "restart" else ()
+        ask_engine(fault.action, *grace, container.name, timeout_s=ORDER_WITHIN_S)
+
+    async def revert_process(self, fault: ProcessFault) -> None:
+        """`docker unpause` or `docker start`, whichever it takes; a container that is no longer there needs neither."""
+        container = self._find(_source_of(fault))
+        if container is None:
+            return
+        if container.state == "paused":
+            ask_engine("unpause", container.name, timeout_s=ORDER_WITHIN_S)
+        elif container.state != "running":
+            ask_engine("start", container.name, timeout_s=ORDER_WITHIN_S)
+
+    def worker_count(self) -> int:
+        """Workers that run or are paused."""
+        return sum(one.service == "worker" and one.state in ("running", "paused") for one in self._fresh())
+
+    def not_running(self) -> list[str]:
+        """By the engine's word."""
+        words = {"paused": "stands still"}
+        stack = [one for one in self._fresh() if one.service in STACK and one.state != "running" and not one.was_let_go]
+        return [f"{one.source} {words.get(one.state, 'does not run')}" for one in stack]
+
+    def sources(self) -> Sequence[str]:
+        """By the containers there are."""
+        return [one.source for one in self._fresh() if one.service in (*STACK, LOADGEN) and one.source not in SILENT]
+
+    def tail(self, source: str, since_at: float) -> Tail:
+        """`docker logs --follow`."""
+        return ContainerTail(self._by_source(source).name, since_at)
+
+    def read(self, source: str, since_at: float) -> list[str]:
+        """`docker logs`."""
+        return read_container(self._by_source(source).name, since_at)
+
+    def start_load(self, order: LoadOrder) -> None:
+        """A new container of the load generator, and nothing else touched, whatever this shell's variables say."""
+        order.schedule.chmod(0o644)
+        variables = {
+            **os.environ,
+            "SCHEDULE_SOURCE": str(order.schedule.resolve()),
+            env.SCHEDULE_FILE: SCHEDULE_IN_CONTAINER,
+            env.ANSWER_TIMEOUT_S: repr(order.answer_timeout_s),
+            env.LOAD_PAGE_PORT: str(PAGE_PORT) if order.page else "",
+        }
+        up = compose_bench("--profile", "load", "up", "--detach", "--no-deps", "--force-recreate", LOADGEN)
+        ask_engine(*up, environment=variables, timeout_s=ORDER_WITHIN_S)
+
+    def stop_load(self) -> bool:
+        """`docker stop`, upon which it makes its record whole."""
+        running = self._load()
+        if running is None:
+            return False
+        ask_engine("stop", "--time", LOAD_STOP_GRACE_S, running.name, timeout_s=ORDER_WITHIN_S)
+        return True
+
+    def load_runs(self) -> bool:
+        """Whether its container runs."""
+        return self._load() is not None
+
+    def load_said(self) -> str:
+        """From its container; what it printed for the journal is left out."""
+        return last_error_line(self._by_source(LOADGEN).name)
+
+    def page_url(self) -> str:
+        """On the port that is published."""
+        load = self._load()
+        return f"http://{LOOPBACK}:{load.ports.get(PAGE_PORT, PAGE_PORT) if load else PAGE_PORT}"
+
+    def played_by_compose(self) -> Sequence[str] | None:
+        """What the `schedule` container was told, where the load was started by Compose alone; else None."""
+        load = next((one for one in self._fresh() if one.service == LOADGEN), None)
+        if load is None or "bind" in _inspect(load.name, "{{range .Mounts}}{{.Type}} {{end}}").split():
+            return None
+        schedule = next((one for one in self._fresh() if one.service == "schedule"), None)
+        words: list[str] = json.loads(_inspect(schedule.name, "{{json .Config.Cmd}}")) if schedule else []
+        return words or None
+
+    def _load(self) -> Container | None:
+        return next((one for one in self._fresh() if one.service == LOADGEN and one.state == "running"), None)
+
+    def _scale(self, replicas: int) -> None:
+        """Stopped rather than removed, so that what a worker said is kept; the highest numbers go first."""
+        workers = [one for one in self._fresh() if one.service == "worker"]
+        for worker in workers[replicas:]:
+            ask_engine("stop", "--time", STOP_GRACE_S, worker.name, timeout_s=ORDER_WITHIN_S)
+        for worker in workers[:replicas]:
+            if worker.state != "running":
+                ask_engine("start", worker.name, timeout_s=ORDER_WITHIN_S)
+        if replicas > len(workers):
+            scaled = ("--scale", f"worker={replicas}", "worker")
+            variables = {**os.environ, **self._worker_settings(workers)}
+            up = compose_bench("up", "--detach", "--no-deps", "--no-recreate", *scaled)
+            ask_engine(*up, environment=variables, timeout_s=ORDER_WITHIN_S)
+
+    def _worker_settings(self, workers: Sequence[Container]) -> Mapping[str, str]:
+        """What the workers there were told, so that a new one is like them."""
+        if not workers:
+            return {}
+        told = json.loads(_inspect(workers[0].name, "{{json .Config.Env}}"))
+        named = dict(line.partition("=")[::2] for line in told)
+        return {name: named[name] for name in (*_WORKER_VARIABLES, env.MODEL_URL) if name in named}
+
+    def _by_source(self, source: str) -> Container:
+        container = self._find(source)
+        if container is None:
+            raise StackError(f"the bench has no {source}")
+        return container
+
+    def _find(self, source: str) -> Container | None:
+        return next((one for one in self._fresh() if one.source == source), None)
+
+    def _fresh(self) -> tuple[Container, ...]:
+        # An engine that does not answer for a moment leaves what was known before.
+        with contextlib.suppress(EngineError):
+            self._containers = list_containers()
+        return self._containers
+
+
+_WORKER_VARIABLES = (
+    env.WORKER_SLOTS, env.MODEL_NAME, env.CONNECT_TIMEOUT_S, env.FIRST_TOKEN_TIMEOUT_S, env.TOTAL_TIMEOUT_S,
+    env.MAX_ATTEMPTS, env.HEARTBEAT_S, env.RECLAIM_AFTER_S, env.DRAIN_S,
+)  # fmt: skip
+
+
+def _source_of(fault: ProcessFault) -> str:
+    return fault.service if fault.service == "redis" else f"{fault.service}-{fault.index}"
+
+
+def _inspect(name: str, form: str) -> str:
+    return ask_engine("inspect", "--format", form, name, timeout_s=LOOK_WITHIN_S).strip()
