@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lab.contract.messages import ScheduledRequest
 from lab.contract.policy_spec import NoPolicy, PolicySpec
@@ -46,6 +46,7 @@ def _forecast(letter: str, policy: PolicySpec, scenario: Scenario, unshed: Unshe
         total_s = max((peak.measure_s for peak in peaks), default=endpoint_s)
     else:
         wait = _capped(bounded_wait(policy, unshed.worst, scenario), unshed_s)
+        endpoint_s = endpoint_s if wait.endpoint_s is None else wait.endpoint_s
         total_s = wait.seconds + endpoint_s
     meets = total_s <= scenario.slo.within
     sentence = f"{letter} {policy.kind}: {wait.how}; {_against_slo(scenario, endpoint_s, total_s)}"
@@ -66,4 +67,6 @@ def _capped(wait: Wait, unshed_s: float) -> Wait:
     """No policy makes a job wait longer than admitting all would."""
     if wait.seconds <= unshed_s:
         return wait
-    return Wait(unshed_s, f"{wait.how}, though with nothing shed none waits longer than {seconds(unshed_s)}")
+    return replace(
+        wait, seconds=unshed_s, how=f"{wait.how}, though with nothing shed none waits longer than {seconds(unshed_s)}"
+    )

@@ -21,10 +21,25 @@ COLD_RATIO = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Seconds of waiting in the queue, and the arithmetic in words."""
+    """Seconds of waiting in the queue, and the arithmetic in words.
+
+    `endpoint_s` is the endpoint's part in the SLO of the jobs that wait so long, where they are not of all classes.
+    """
 
     seconds: float
     how: str
+    endpoint_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _ClassWait:
+    """How long a class's jobs may wait under a slack policy, and what that follows from; seconds."""
+
+    name: str
+    wait_s: float
+    estimate_s: float
+    deadline_s: float
+    endpoint_s: float
 
 
 def bounded_wait(policy: Any, worst: Instant, scenario: Scenario) -> Wait:
@@ -72,17 +87,15 @@ def _age_or_full_wait(policy: Any, worst: Instant, scenario: Scenario) -> Wait:
 
 
 def _deadline_slack_wait(policy: Any, worst: Instant, scenario: Scenario) -> Wait:
-    margins = [
-        (deadline_s - max(p95_s, policy.estimate.floor) - policy.margin, max(p95_s, policy.estimate.floor), deadline_s)
-        for deadline_s, p95_s in _deadlines(worst, scenario)
-    ]
-    wait_s, estimate_s, deadline_s = max(margins)
+    longest = _longest(_class_waits(worst, scenario, policy.margin, policy.estimate.floor))
     how = (
-        f"a job is let in while {deadline_s:.2f} s - estimate {estimate_s:.2f} s - margin {policy.margin:.2f} s = "
-        f"{seconds(max(wait_s, 0.0))} of waiting are left, the longest"
+        f"a job is let in while {longest.deadline_s:.2f} s - estimate {longest.estimate_s:.2f} s - margin "
+        f"{policy.margin:.2f} s = {seconds(longest.wait_s)} of waiting are left, the longest"
     )
-    notes = [*_too_much_time(policy, scenario), *_cold_start(policy, worst, deadline_s)]
-    return Wait(max(wait_s, 0.0), "; ".join([how, *notes]))
+    cold = _cold_start(policy, worst, longest.deadline_s)
+    notes = [*_too_much_time(policy, scenario), *([] if cold is None else [cold.how])]
+    wait_s = max(longest.wait_s, 0.0 if cold is None else cold.seconds)
+    return Wait(wait_s, "; ".join([how, *notes]), longest.endpoint_s)
 
 
 def _too_much_time(policy: Any, scenario: Scenario) -> Iterator[str]:
@@ -106,47 +119,53 @@ def _share_above(job_class: JobClass, limit_s: float) -> float:
     return min(1.0, (deadline.high - limit_s) / (deadline.high - deadline.low or math.inf))
 
 
-def _cold_start(policy: Any, worst: Instant, deadline_s: float) -> Iterator[str]:
-    """What an estimate that starts at its floor lets in until it has learnt."""
+def _cold_start(policy: Any, worst: Instant, deadline_s: float) -> Wait | None:
+    """What an estimate that starts at its floor lets in until it has learnt; None where it starts near the truth."""
     floor_s, needed, slots = policy.estimate.floor, policy.estimate.min_samples, worst.condition.slots
     mean_s, served = worst.condition.all_classes.mean_service_s, worst.condition.service_rate_per_s
-    if not 0 < floor_s < COLD_RATIO * mean_s:
-        return
+    if worst.condition.begin_s > 0 or not 0 < floor_s < COLD_RATIO * mean_s:
+        return None
     cold_s = needed / served
     believed = max(0.0, slots * (deadline_s - floor_s - policy.margin) / floor_s)
     admitted = min(worst.arrival_rate_per_s * cold_s, believed + needed + slots)
-    yield (
+    return Wait(
+        admitted / served,
         f"a cold estimator believes {floor_s:g} s until {needed} services are done, {seconds(cold_s)} at "
         f"{served:.2f}/s, and lets in about {admitted:.0f} jobs, which take {seconds(admitted / served)}: most miss, "
-        "unless it is warmed"
+        "unless it is warmed",
     )
 
 
 def _slack_v1_wait(policy: Any, worst: Instant, scenario: Scenario) -> Wait:
-    margins = [
-        (deadline_s - p95_s - policy.slack_floor, p95_s, deadline_s)
-        for deadline_s, p95_s in _deadlines(worst, scenario)
-    ]
-    wait_s, p95_s, deadline_s = max(margins)
-    never = [name for name, margin in zip(_names(worst), margins, strict=True) if margin[0] <= 0]
+    classes = _class_waits(worst, scenario, policy.slack_floor, 0.0)
+    longest = _longest(classes)
+    never = [each.name for each in classes if each.wait_s <= 0]
     note = f"; {', '.join(never)} never fits, so it is refused once the estimate knows" if never else ""
     return Wait(
-        max(wait_s, 0.0),
-        f"a job is let in while {deadline_s:g} s - its service {p95_s:.2f} s - floor {policy.slack_floor:g} s = "
-        f"{seconds(max(wait_s, 0.0))} of work ahead are left, the longest{note}",
+        longest.wait_s,
+        f"a job is let in while {longest.deadline_s:g} s - its service {longest.estimate_s:.2f} s - floor "
+        f"{policy.slack_floor:g} s = {seconds(longest.wait_s)} of work ahead are left, the longest{note}",
+        longest.endpoint_s,
     )
 
 
-def _names(worst: Instant) -> list[str]:
-    return list(worst.condition.classes)
+def _class_waits(worst: Instant, scenario: Scenario, margin_s: float, floor_s: float) -> list[_ClassWait]:
+    """What each class's latest deadline leaves for waiting, with a p95 of its service, at least a floor, expected."""
+    found = []
+    for name, (endpoint, _) in worst.condition.classes.items():
+        deadline_s = longest_deadline_s(scenario.workload.classes[name])
+        estimate_s = max(endpoint.service_quantile_s(P95), floor_s)
+        share = scenario.slo.percentile / 100
+        first = scenario.slo.measure == "ttft"
+        part_s = endpoint.first_token_quantile_s(share) if first else endpoint.service_quantile_s(share)
+        found.append(_ClassWait(name, max(deadline_s - estimate_s - margin_s, 0.0), estimate_s, deadline_s, part_s))
+    return found
 
 
-def _deadlines(worst: Instant, scenario: Scenario) -> list[tuple[float, float]]:
-    """Per class its longest deadline and the p95 of its service, in seconds; infinite where it is not answered."""
-    return [
-        (longest_deadline_s(scenario.workload.classes[name]), endpoint.service_quantile_s(P95))
-        for name, (endpoint, _) in worst.condition.classes.items()
-    ]
+def _longest(classes: list[_ClassWait]) -> _ClassWait:
+    """The class whose jobs end latest; one that is never let in ends never."""
+    let_in = [each for each in classes if each.wait_s > 0] or classes
+    return max(let_in, key=lambda each: each.wait_s + each.endpoint_s)
 
 
 def _utilization_sentence(policy: Any, worst: Instant) -> str:

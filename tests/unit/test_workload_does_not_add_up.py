@@ -4,7 +4,15 @@ import pytest
 
 from lab.contract.scenario import Scenario
 from lab.workload.wording import capacity_lines, check_capacity
-from tests.unit.workload_drills import queue_age_drill, regime_change, review_burst, slack_gate
+from tests.unit.workload_drills import (
+    queue_age_drill,
+    regime_change,
+    review_burst,
+    slack,
+    slack_gate,
+    slack_v1,
+    with_policies,
+)
 
 
 def said(scenario: Scenario, *words: str) -> None:
@@ -62,6 +70,7 @@ def test_drill_2s_cold_estimator_believes_its_floor_for_four_of_the_six_seconds(
         slack_gate("1200ms"),
         "a cold estimator believes 0.35 s until 10 services are done, 4.0 s at 2.50/s, and lets in about 30 jobs, "
         "which take 12.1 s: most miss",
+        "with the endpoint's p95 of 1.2 s that makes 13.3 s, which cannot meet the SLO of 2.6 s",
     )
     assert "cold" not in "\n".join(capacity_lines(slack_gate()))
 
@@ -123,3 +132,12 @@ def test_a_shed_rate_is_only_judged_of_a_policy_that_sheds(mode: str, *, ruled: 
 
 def test_a_drill_that_is_not_overloaded_says_nothing_of_overload() -> None:
     assert not check_capacity(regime_change("1/s")).overload
+
+
+def test_an_estimator_is_not_cold_any_more_when_a_fault_begins_later() -> None:
+    assert "cold" not in "\n".join(capacity_lines(with_policies(regime_change(), A=slack(), F=slack_v1())))
+
+
+def test_a_slack_policy_is_judged_class_by_class_so_that_its_deadline_bounds_what_it_lets_in() -> None:
+    # Small jobs may wait 28.95 s and take 0.8 s, medium ones 25.75 s and take 4 s: both end 0.25 s before 30 s.
+    said(with_policies(regime_change(), A=slack(), F=slack_v1()), "that makes 29.8 s, which can meet the SLO of 30 s")
