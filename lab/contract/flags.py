@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 from pydantic import TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
-from lab.contract.fault_spec import AnyFault
+from lab.contract.fault_spec import AnyFault, PolicyFault
 from lab.contract.policy_spec import POLICY_ADAPTER, PolicySpec
 from lab.contract.spec import Spec
 from lab.contract.units import write_duration
@@ -48,14 +48,21 @@ def _kinds(union: object) -> dict[str, type[Spec]]:
     return {get_args(member.model_fields["kind"].annotation)[0]: member for member in members}
 
 
-FAULT_KINDS = _kinds(AnyFault)
+# A switch of policy has verbs of its own.
+FAULT_KINDS = {kind: model for kind, model in _kinds(AnyFault).items() if model is not PolicyFault}
 POLICY_KINDS = _kinds(PolicySpec)
 
 
 def flags_of(model: type[Spec], without: frozenset[str]) -> tuple[Flag, ...]:
-    """The flags of one kind, `kind` and the keys in `without` left out."""
+    """The flags of one kind but for `kind` and the keys in `without`; a section, such as degrade, has its defaults."""
     fields = {field.alias or name: field for name, field in model.model_fields.items()}
-    return tuple(_flag(key, field) for key, field in fields.items() if key not in without | {"kind"})
+    said = {key: field for key, field in fields.items() if key not in without | {"kind"} and not _is_section(field)}
+    return tuple(_flag(key, field) for key, field in said.items())
+
+
+def _is_section(field: FieldInfo) -> bool:
+    members = (field.annotation, *get_args(field.annotation))
+    return any(isinstance(member, type) and issubclass(member, Spec) for member in members)
 
 
 def kind_help(model: type[Spec]) -> str:

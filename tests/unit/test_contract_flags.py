@@ -22,7 +22,9 @@ def test_every_kind_of_the_contract_can_be_said() -> None:
         *("noop", "latency", "bandwidth", "slow_close", "timeout", "reset_peer", "slicer", "limit_data"),
         *("proxy_down", "model", "process"),
     }
-    assert set(POLICY_KINDS) == {"none", "queue_age", "queue_depth", "utilization"}
+    assert set(POLICY_KINDS) == {
+        *("none", "queue_age", "queue_depth", "utilization", "deadline_slack", "slack_v1", "age_or_full"),
+    }
     assert all(kind_help(model).endswith(".") for model in (*FAULT_KINDS.values(), *POLICY_KINDS.values()))
 
 
