@@ -13,6 +13,8 @@ from typing import Any, Literal, TextIO, TypedDict
 
 JOURNAL_NAME = "journal.jsonl"
 SCHEDULE_NAME = "schedule.jsonl"
+# What a run header calls the endpoint where workers call the lab's own model.
+MOCK_MODEL = "mock model"
 
 
 class JournalError(Exception):
@@ -30,7 +32,8 @@ class Event(TypedDict):
 class RunEvent(Event):
     """`run`, the first line: what is played, and on what.
 
-    `scenario_text` is the declared file's text, `played` the scaled scenario as JSON.
+    `scenario_text` is the declared file's text, `played` the scaled scenario as JSON, `endpoint` MOCK_MODEL or scheme
+    and address of a real one (absent in older journals: the mock).
     """
 
     run_id: str
@@ -41,6 +44,7 @@ class RunEvent(Event):
     speed: float
     runtime: str
     runtime_why: str
+    endpoint: str
     policy: str
     kind: str
     mode: str

@@ -1,8 +1,10 @@
 """`shedlab run`: play, report, say what came out."""
 
 import argparse
+import os
 import time
 
+from lab.contract.endpoint import ModelEndpoint, read_endpoint
 from lab.contract.loading import LoadedScenario
 from lab.contract.names import EXIT_COULD_NOT_RUN
 from lab.desk.errors import DeskError
@@ -30,6 +32,7 @@ def run(asked: argparse.Namespace) -> int:
         repeats=asked.repeats,
         only=asked.only,
         reports_root=reports_root(),
+        endpoint=_endpoint(),
     )
     began = time.monotonic()
     try:
@@ -42,6 +45,13 @@ def run(asked: argparse.Namespace) -> int:
     reported = time.monotonic()
     print_report(made, f"Whole drill: {reported - began:.1f} s, of which the report took {reported - played:.1f} s")
     return made.exit_code
+
+
+def _endpoint() -> ModelEndpoint | None:
+    try:
+        return read_endpoint(os.environ)
+    except ValueError as error:
+        raise DeskError(str(error)) from None
 
 
 def _check_letters(only: tuple[str, ...], loaded: LoadedScenario) -> None:

@@ -44,6 +44,7 @@ def run_header(plan: Plan, arm: Arm, testbed: Versioned) -> dict[str, Any]:
         "speed": plan.speed,
         "runtime": plan.runtime,
         "runtime_why": plan.runtime_why,
+        "endpoint": plan.endpoint_label,
         "policy": arm.letter,
         "kind": policy.kind,
         "mode": policy.mode,

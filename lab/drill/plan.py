@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lab.contract.journal import SCHEDULE_NAME
+from lab.contract.endpoint import ModelEndpoint
+from lab.contract.fault_spec import ModelFault
+from lab.contract.journal import MOCK_MODEL, SCHEDULE_NAME
 from lab.contract.loading import LoadedScenario
 from lab.contract.messages import ScheduledRequest
 from lab.contract.scenario import Scenario
@@ -69,6 +71,8 @@ class Plan:
     arms: tuple[Arm, ...]
     schedules: dict[int, Schedule]
     side_by_side: int
+    # What the workers call, as the report names it.
+    endpoint_label: str = MOCK_MODEL
 
     def arm_dir(self, arm: Arm) -> Path:
         """Where the arm's journal and logs are kept."""
@@ -82,6 +86,7 @@ def make_plan(request: DrillRequest, runtime: str, runtime_why: str, cores: int)
         DrillError: nothing to play, or reports cannot be written.
     """
     played = _played(request)
+    _check_endpoint(played, request.endpoint)
     letters = _letters(played, request.only)
     repeats = request.repeats or played.repeats
     run_dir = new_run_dir(request.reports_root, played.name)
@@ -98,6 +103,7 @@ def make_plan(request: DrillRequest, runtime: str, runtime_why: str, cores: int)
         arms=arms,
         schedules=schedules,
         side_by_side=min(len(arms), request.jobs or affordable_arms(cores, schedules)),
+        endpoint_label=request.endpoint.label if request.endpoint else MOCK_MODEL,
     )
 
 
@@ -157,6 +163,16 @@ def _played(request: DrillRequest) -> Scenario:
         return scaled(request.loaded.scenario, request.speed)
     except ValueError as error:
         raise DrillError(str(error)) from None
+
+
+def _check_endpoint(played: Scenario, endpoint: ModelEndpoint | None) -> None:
+    """What is done to the mock model cannot be done to a real one."""
+    needs_mock = [f for f in played.faults if isinstance(f, ModelFault) or getattr(f, "service", "") == "model"]
+    if endpoint is not None and needs_mock:
+        raise DrillError(
+            f"{played.name} has a fault of the model itself, which {endpoint.label} will not do for us; "
+            "unset MODEL_URL to play it on the mock model, or declare a latency fault on the link"
+        )
 
 
 def _letters(played: Scenario, only: tuple[str, ...]) -> tuple[str, ...]:

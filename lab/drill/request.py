@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from lab.contract.endpoint import ModelEndpoint
 from lab.contract.loading import LoadedScenario
 
 
@@ -14,7 +15,8 @@ class DrillError(Exception):
 class DrillRequest:
     """One drill to play.
 
-    `jobs` None lets the machine decide, `repeats` None plays as many as declared, an empty `only` every policy.
+    `jobs` None lets the machine decide, `repeats` None plays as many as declared, an empty `only` every policy, and
+    `endpoint` None the mock model.
     """
 
     loaded: LoadedScenario
@@ -24,3 +26,4 @@ class DrillRequest:
     repeats: int | None
     only: tuple[str, ...]
     reports_root: Path
+    endpoint: ModelEndpoint | None = None

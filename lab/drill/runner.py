@@ -26,7 +26,7 @@ def run_drill(request: DrillRequest, on_progress: OnProgress = lambda _arms: Non
         KeyboardInterrupt: interrupted by SIGINT or SIGTERM, everything reverted and ended.
     """
     try:
-        testbed, why = choose_testbed(request.runtime)
+        testbed, why = choose_testbed(request.runtime, request.endpoint)
         print(f"shedlab: runtime {testbed.name} ({why})", file=sys.stderr)
         plan = make_plan(request, testbed.name, why, os.cpu_count() or 1)
         asyncio.run(_play(plan, testbed, on_progress))

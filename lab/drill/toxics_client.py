@@ -104,6 +104,8 @@ class ToxiproxyClient:
         _check_name(name)
         there = self.proxies().get(name)
         if there is None or not (_same_listen(there.listen, listen) and there.upstream == upstream):
+            if there is not None:
+                self._call(lambda server: server.destroy(server.get_proxy(name)))
             self._call(lambda server: server.create(upstream=upstream, name=name, listen=listen))
         self._verify(name, lambda proxy: proxy.enabled and proxy.upstream == upstream, f"proxy {name} at {listen}")
 

@@ -15,6 +15,7 @@ def answer(arms: tuple[ArmReport, ...]) -> tuple[str, ...]:
     holding = [letter for letter, mine in policies.items() if _all(mine, "held")]
     breaching = [letter for letter, mine in policies.items() if _all(mine, "breached")]
     return (
+        *_sandbox(arms),
         *([] if holding else [_nobody(arms, slo)]),
         *_holders(policies, holding, slo),
         *_breachers(policies, breaching),
@@ -22,6 +23,11 @@ def answer(arms: tuple[ArmReport, ...]) -> tuple[str, ...]:
         *_most_useful(policies, holding),
         *_expected(arms),
     )
+
+
+def _sandbox(arms: tuple[ArmReport, ...]) -> list[str]:
+    header = arms[0].header
+    return [f"A sandbox observation: {header.endpoint} answered, not the lab's model."] if header.is_sandbox else []
 
 
 def _nobody(arms: tuple[ArmReport, ...], slo: str) -> str:

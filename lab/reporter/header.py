@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from lab.contract.journal import MOCK_MODEL
 from lab.contract.scenario import Scenario
 
 
@@ -28,6 +29,12 @@ class Header:
     arms_side_by_side: int
     versions: dict[str, str]
     host: dict[str, Any]
+    endpoint: str = MOCK_MODEL
+
+    @property
+    def is_sandbox(self) -> bool:
+        """Whether a real endpoint answered, whose own load and limits nobody here controls."""
+        return self.endpoint != MOCK_MODEL
 
 
 _TYPES: dict[str, type | tuple[type, ...]] = {
@@ -68,4 +75,5 @@ def read_header(event: dict[str, Any] | None) -> Header:
         raise ValueError(f"the run event's field 'played' is no scenario: {error}") from None
     if event["policy"] not in scenario.policies:
         raise ValueError(f"the run event's policy {event['policy']!r} is not declared in what was played")
-    return Header(scenario=scenario, **{name: event[name] for name in _TYPES})
+    endpoint = str(event.get("endpoint", MOCK_MODEL))
+    return Header(scenario=scenario, endpoint=endpoint, **{name: event[name] for name in _TYPES})

@@ -28,6 +28,8 @@ def report_json(arms: tuple[ArmReport, ...], doubts: tuple[Doubt, ...]) -> str:
         "scenario_sha256": header.scenario_sha256,
         "run_id": header.run_id,
         "runtime": header.runtime,
+        "endpoint": header.endpoint,
+        "sandbox_observation": header.is_sandbox,
         "speed": header.speed,
         "seed": header.seed,
         "valid": is_valid(arms, doubts),

@@ -129,6 +129,7 @@ def _environment(arms: tuple[ArmReport, ...]) -> list[tuple[str, str]]:
     return [
         ("Run", header.run_id),
         ("Testbed", f"{header.runtime}: {header.runtime_why}"),
+        ("Endpoint", f"{header.endpoint}{', a sandbox observation' if header.is_sandbox else ''}"),
         ("Speed", "as declared" if header.speed == 1 else f"{header.speed:g} x: durations divided, rates multiplied"),
         ("Arms side by side", str(header.arms_side_by_side)),
         ("Seed", str(header.seed)),

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -99,13 +99,20 @@ class Run:
         raise AssertionError(f"waited in vain for {awaited}")
 
 
-def start(scenario: Path | str, reports: Path, *flags: str, path: str | None = None, runtime: str = "local") -> Run:
-    """Starts `shedlab run`; `path` replaces PATH."""
-    environment = {**os.environ, "SHEDLAB_REPORTS": str(reports), **({"PATH": path} if path else {})}
+def start(
+    scenario: Path | str,
+    reports: Path,
+    *flags: str,
+    path: str | None = None,
+    runtime: str = "local",
+    variables: Mapping[str, str] | None = None,
+) -> Run:
+    """Starts `shedlab run`; `path` replaces PATH, `variables` are added to the environment."""
+    added = {"SHEDLAB_REPORTS": str(reports), **({"PATH": path} if path else {}), **(variables or {})}
     process = subprocess.Popen(
         [sys.executable, "-m", "lab", "run", str(scenario), "--runtime", runtime, *flags],
         cwd=ROOT,
-        env=environment,
+        env={**os.environ, **added},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -2,6 +2,7 @@
 
 import sys
 
+from lab.contract.endpoint import ModelEndpoint
 from lab.drill.request import DrillError
 from lab.drill.testbed import Testbed
 from lab.drill.testbed.compose import ComposeTestbed
@@ -10,35 +11,35 @@ from lab.drill.testbed.images import engine_version, make_images
 from lab.drill.testbed.local import LocalTestbed
 
 
-def choose_testbed(runtime: str) -> tuple[Testbed, str]:
-    """The testbed for `auto`, `local` or `compose`, with a sentence that says why.
+def choose_testbed(runtime: str, endpoint: ModelEndpoint | None = None) -> tuple[Testbed, str]:
+    """The testbed for `auto`, `local` or `compose`, with the reason in a sentence; workers call `endpoint` or the mock.
 
     Raises:
         DrillError: the runtime is not to be had.
     """
     match runtime:
         case "local":
-            return LocalTestbed(), "local was asked for"
+            return LocalTestbed(endpoint), "local was asked for"
         case "compose":
             try:
-                return _compose(), "compose was asked for"
+                return _compose(endpoint), "compose was asked for"
             except EngineError as error:
                 raise DrillError(f"{error}; mend that, or use --runtime local (RUNTIME=local)") from None
         case "auto":
-            return _whichever()
+            return _whichever(endpoint)
         case _:
             raise DrillError(f"runtime {runtime!r} is unknown; known are auto, local and compose")
 
 
-def _whichever() -> tuple[Testbed, str]:
+def _whichever(endpoint: ModelEndpoint | None) -> tuple[Testbed, str]:
     try:
-        return _compose(), "auto: a container engine answers"
+        return _compose(endpoint), "auto: a container engine answers"
     except EngineError as error:
-        return LocalTestbed(), f"auto: {error}"
+        return LocalTestbed(endpoint), f"auto: {error}"
 
 
-def _compose() -> Testbed:
+def _compose(endpoint: ModelEndpoint | None) -> Testbed:
     engine_version()
     print("shedlab: making sure of the images; the first time takes a minute or two", file=sys.stderr)
     make_images()
-    return ComposeTestbed()
+    return ComposeTestbed(endpoint)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.contract import environment as env
+from lab.contract.endpoint import ModelEndpoint
 from lab.contract.fault_spec import ProcessFault
 from lab.contract.scenario import Scenario
 from lab.drill.testbed import Addresses, Follow, ServiceExit, Stack, StackError
@@ -44,6 +45,7 @@ UNLESS_DECLARED = {
     env.MODEL_CONNECT: "",
     env.MODEL_LAB_HEADERS: "",
 }
+MODEL_LINK = "toxiproxy:8666"
 SCHEDULE_IN_CONTAINER = "/schedule"
 
 
@@ -52,13 +54,17 @@ class ComposeTestbed:
 
     name = "compose"
 
+    def __init__(self, endpoint: ModelEndpoint | None = None) -> None:
+        """Workers call `endpoint`, or the mock model."""
+        self._endpoint = endpoint
+
     def versions(self) -> dict[str, str]:
         """Engine, Compose, and the images' names."""
         return image_versions()
 
     def new_stack(self, scenario: Scenario, letter: str, arm_dir: Path, run_id: str, follow: Follow) -> Stack:
         """A project of its own on free ports, its logs in the arm's folder."""
-        return ComposeStack(scenario, letter, arm_dir, run_id, follow)
+        return ComposeStack(scenario, letter, arm_dir, run_id, follow, endpoint=self._endpoint)
 
     async def remove_leftovers(self) -> list[str]:
         """Removes the projects, and ends the processes, of runs that are dead."""
@@ -77,7 +83,16 @@ class _Place:
 class ComposeStack:
     """The containers of one arm."""
 
-    def __init__(self, scenario: Scenario, letter: str, arm_dir: Path, run_id: str, follow: Follow) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        letter: str,
+        arm_dir: Path,
+        run_id: str,
+        follow: Follow,
+        *,
+        endpoint: ModelEndpoint | None = None,
+    ) -> None:
         """Settles addresses and variables; nothing starts yet."""
         self._scenario = scenario
         self._follow = follow
@@ -87,8 +102,9 @@ class ComposeStack:
             marks={OWNER_VARIABLE: owner_mark(), RUN_VARIABLE: run_id},
         )
         ports = free_ports()
-        self.addresses = _addresses(scenario, ports)
-        self._variables = {**arm_variables(scenario, letter, ports), **self._place.marks}
+        self.addresses = _addresses(scenario, ports, endpoint)
+        called = endpoint.worker_environment(MODEL_LINK) if endpoint else {}
+        self._variables = {**arm_variables(scenario, letter, ports), **called, **self._place.marks}
         self._containers: dict[str, Container] = {}
         self._watches: dict[str, asyncio.Task[ServiceExit]] = {}
 
@@ -237,7 +253,7 @@ def arm_variables(scenario: Scenario, letter: str, ports: Ports) -> dict[str, st
         "WORKERS": str(stack.workers),
         "WORKER_REDIS_URL": f"redis://{'toxiproxy:6666' if proxies_redis(scenario) else 'redis:6379'}/0",
         "WORKER_STOP_GRACE": f"{WORKER_STOP_GRACE_S}s",
-        env.MODEL_URL: "http://toxiproxy:8666/v1",
+        env.MODEL_URL: f"http://{MODEL_LINK}/v1",
         env.MODEL_API_KEY: "",
         env.TARGET_URL: "http://gate:8080",
         env.SCHEDULE_FILE: SCHEDULE_IN_CONTAINER,
@@ -259,9 +275,9 @@ def _readable_to_all(schedule: Path) -> str:
     return str(schedule.resolve())
 
 
-def _addresses(scenario: Scenario, ports: Ports) -> Addresses:
+def _addresses(scenario: Scenario, ports: Ports, endpoint: ModelEndpoint | None) -> Addresses:
     """As the runner reaches them; the links are Toxiproxy's own, from deploy/toxiproxy.json."""
-    links = {"model": ("[::]:8666", "mock-model:8090")}
+    links = {"model": ("[::]:8666", endpoint.address if endpoint else "mock-model:8090")}
     if proxies_redis(scenario):
         links["redis"] = ("[::]:6666", "redis:6379")
     return Addresses(

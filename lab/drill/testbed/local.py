@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from lab.contract import environment as env
+from lab.contract.endpoint import ModelEndpoint
 from lab.contract.fault_spec import ProcessFault
 from lab.contract.scenario import Scenario
 from lab.drill.testbed import Addresses, Follow, ServiceExit, Stack
@@ -37,13 +38,17 @@ class LocalTestbed:
 
     name = "local"
 
+    def __init__(self, endpoint: ModelEndpoint | None = None) -> None:
+        """Workers call `endpoint`, or the mock model."""
+        self._endpoint = endpoint
+
     def versions(self) -> dict[str, str]:
         """The servers' own words for their versions."""
         return {"redis": redis_program().version, "toxiproxy": toxiproxy_program(0).version}
 
     def new_stack(self, scenario: Scenario, letter: str, arm_dir: Path, run_id: str, follow: Follow) -> Stack:
         """A stack on free ports, its logs in the arm's folder."""
-        return LocalStack(scenario, letter, arm_dir, run_id, follow)
+        return LocalStack(scenario, letter, arm_dir, run_id, follow, endpoint=self._endpoint)
 
     async def remove_leftovers(self) -> list[str]:
         """Ends the processes of runs that are dead."""
@@ -53,8 +58,18 @@ class LocalTestbed:
 class LocalStack:
     """The processes of one arm."""
 
-    def __init__(self, scenario: Scenario, letter: str, arm_dir: Path, run_id: str, follow: Follow) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        letter: str,
+        arm_dir: Path,
+        run_id: str,
+        follow: Follow,
+        *,
+        endpoint: ModelEndpoint | None = None,
+    ) -> None:
         """Settles addresses and commands; nothing starts yet."""
+        self._endpoint = endpoint
         self._scenario = scenario
         self._arm_dir = arm_dir
         self._run_id = run_id
@@ -163,16 +178,17 @@ class LocalStack:
 
     def _addresses(self) -> Addresses:
         ports = self._ports
-        links = {"model": (ports.model_link, ports.model)}
+        model = self._endpoint.address if self._endpoint else f"{LOOPBACK}:{ports.model}"
+        links = {"model": (f"{LOOPBACK}:{ports.model_link}", model)}
         if proxies_redis(self._scenario):
-            links["redis"] = (ports.redis_link, ports.redis)
+            links["redis"] = (f"{LOOPBACK}:{ports.redis_link}", f"{LOOPBACK}:{ports.redis}")
         return Addresses(
             redis_url=f"redis://{LOOPBACK}:{ports.redis}/0",
             gate_url=f"http://{LOOPBACK}:{ports.gate}",
             model_url=f"http://{LOOPBACK}:{ports.model}",
             proxy_host=LOOPBACK,
             proxy_port=ports.proxy,
-            proxied={link: (f"{LOOPBACK}:{near}", f"{LOOPBACK}:{far}") for link, (near, far) in links.items()},
+            proxied=links,
         )
 
     def _commands(self, letter: str) -> list[Command]:
@@ -192,10 +208,12 @@ class LocalStack:
 
     def _worker_command(self, number: int) -> Command:
         redis_port = self._ports.redis_link if "redis" in self.addresses.proxied else self._ports.redis
+        link = self.addresses.proxied["model"][0]
         settings = {
             env.REDIS_URL: f"redis://{LOOPBACK}:{redis_port}/0",
-            env.MODEL_URL: f"http://{self.addresses.proxied['model'][0]}/v1",
+            env.MODEL_URL: f"http://{link}/v1",
             **env.worker_environment(self._scenario),
+            **(self._endpoint.worker_environment(link) if self._endpoint else {}),
         }
         return self._python(f"worker-{number}", "worker", settings)
 
