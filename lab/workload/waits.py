@@ -92,7 +92,7 @@ def _deadline_slack_wait(policy: Any, worst: Instant, scenario: Scenario) -> Wai
         f"a job is let in while {longest.deadline_s:.2f} s - estimate {longest.estimate_s:.2f} s - margin "
         f"{policy.margin:.2f} s = {seconds(longest.wait_s)} of waiting are left, the longest"
     )
-    cold = _cold_start(policy, worst, longest.deadline_s)
+    cold = None if _is_warmed(policy, scenario) else _cold_start(policy, worst, longest.deadline_s)
     notes = [*_too_much_time(policy, scenario), *([] if cold is None else [cold.how])]
     wait_s = max(longest.wait_s, 0.0 if cold is None else cold.seconds)
     return Wait(wait_s, "; ".join([how, *notes]), longest.endpoint_s)
@@ -119,6 +119,12 @@ def _share_above(job_class: JobClass, limit_s: float) -> float:
     return min(1.0, (deadline.high - limit_s) / (deadline.high - deadline.low or math.inf))
 
 
+def _is_warmed(policy: Any, scenario: Scenario) -> bool:
+    """Whether every arm of this very policy is given the samples that its estimator asks for."""
+    letters = [letter for letter, declared in scenario.policies.items() if declared is policy]
+    return bool(letters) and all(scenario.warms(letter) >= policy.estimate.min_samples for letter in letters)
+
+
 def _cold_start(policy: Any, worst: Instant, deadline_s: float) -> Wait | None:
     """What an estimate that starts at its floor lets in until it has learnt; None where it starts near the truth."""
     floor_s, needed, slots = policy.estimate.floor, policy.estimate.min_samples, worst.condition.slots
@@ -132,7 +138,7 @@ def _cold_start(policy: Any, worst: Instant, deadline_s: float) -> Wait | None:
         admitted / served,
         f"a cold estimator believes {floor_s:g} s until {needed} services are done, {seconds(cold_s)} at "
         f"{served:.2f}/s, and lets in about {admitted:.0f} jobs, which take {seconds(admitted / served)}: most miss, "
-        "unless it is warmed",
+        "where a warmed one would know",
     )
 
 
