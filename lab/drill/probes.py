@@ -62,7 +62,7 @@ class StackProbe:
         await _until(self._redis_answers, "Redis to answer", deadline)
         await _until(self._proxy_answers, "the proxy to answer", deadline)
         for link, (listen, upstream) in self._addresses.proxied.items():
-            await self._proxy_call(self.proxy.create_proxy, link, listen, upstream)
+            await self._proxy_call(self.proxy.point_proxy, link, listen, upstream)
         await _until(lambda: self._is_healthy(self._addresses.model_url), "the model to answer", deadline)
         await _until(self._gate_is_ready, "the gate to reach Redis", deadline)
         await _until(lambda: self._workers_beat(workers), f"{workers} workers to send heartbeats", deadline)

@@ -104,10 +104,16 @@ class ToxiproxyClient:
         _check_name(name)
         there = self.proxies().get(name)
         if there is None or not (_same_listen(there.listen, listen) and there.upstream == upstream):
-            if there is not None:
-                self._call(lambda server: server.destroy(server.get_proxy(name)))
             self._call(lambda server: server.create(upstream=upstream, name=name, listen=listen))
         self._verify(name, lambda proxy: proxy.enabled and proxy.upstream == upstream, f"proxy {name} at {listen}")
+
+    def point_proxy(self, name: str, listen: str, upstream: str) -> None:
+        """Makes a proxy, in place of one of the same name that leads elsewhere."""
+        _check_name(name)
+        there = self.proxies().get(name)
+        if there is not None and there.upstream != upstream:
+            self._call(lambda server: _proxy_of(server, name).destroy())
+        self.create_proxy(name, listen, upstream)
 
     def add_toxic(
         self, proxy: str, name: str, kind: str, *, stream: str, toxicity: float, attributes: dict[str, int]

@@ -100,6 +100,16 @@ def test_a_proxy_made_twice_keeps_its_toxics_and_another_of_its_name_is_refused(
         client.create_proxy("model", listen, "127.0.0.1:10")
 
 
+def test_a_proxy_is_pointed_elsewhere_under_the_same_name(client: ToxiproxyClient) -> None:
+    listen = f"127.0.0.1:{free_port()}"
+    client.point_proxy("model", listen, "127.0.0.1:9")
+    client.add_toxic("model", "slow", "latency", stream="upstream", toxicity=0.5, attributes=LATENCY)
+    client.point_proxy("model", listen, "127.0.0.1:9")
+    assert [toxic.name for toxic in client.proxies()["model"].toxics] == ["slow"]
+    client.point_proxy("model", listen, "127.0.0.1:10")
+    assert (client.proxies()["model"].upstream, client.proxies()["model"].toxics) == ("127.0.0.1:10", ())
+
+
 def test_a_busy_port_is_raised_and_not_swallowed(client: ToxiproxyClient) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
