@@ -65,9 +65,7 @@ class Metrics:
         self._jobs = Counter("jobs", "Jobs settled first by this worker", ("class", "tenant", "outcome"), registry=a)
         self._waits = _seconds(a, "job_queue_wait_seconds", "From enqueueing to delivery", by_class)
         self._durations = _seconds(a, "job_duration_seconds", "How long a job held its slot", by_class)
-        self._turnarounds = _seconds(
-            a, "job_turnaround_seconds", "From enqueueing to done", by_class
-        )
+        self._turnarounds = _seconds(a, "job_turnaround_seconds", "From enqueueing to done", by_class)
         self._first = _seconds(a, "job_first_token_seconds", "From enqueueing to the first token", by_class)
         self._slacks = Histogram(
             "job_deadline_slack_seconds",

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab.drill.rehearsal.processes import owned_by, process_of
 
 from lab.contract.names import EXIT_COULD_NOT_RUN, EXIT_OK
+from lab.drill.rehearsal.processes import owned_by, process_of
 from tests.system.drills import ROOT, journal, report, write_drill
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(180)]
