@@ -14,6 +14,7 @@ import httpx
 from redis.exceptions import RedisError
 
 from lab.contract.messages import Job
+from lab.drill.counters import check_counters
 from lab.drill.faults import FaultError
 from lab.drill.header import run_header
 from lab.drill.host import sample_host
@@ -67,7 +68,7 @@ async def play_arm(
         journal.write("run", **run_header(plan, arm, testbed))
         for check in _checks_before(plan, arm, removed):
             write_check(journal, check)
-        await _Play(plan, arm, testbed, wave, journal).run()
+        await _Play(plan, arm, testbed, wave=wave, journal=journal, progress=progress).run()
     except (StackError, FaultError) as error:
         progress.failure = str(error)
         write_check(journal, Check("arm", ok=False, detail=str(error)))
@@ -93,12 +94,15 @@ def _checks_before(plan: Plan, arm: Arm, removed: list[str]) -> list[Check]:
 class _Play:
     """One arm at play."""
 
-    def __init__(self, plan: Plan, arm: Arm, testbed: Testbed, wave: Wave, journal: JournalWriter) -> None:
+    def __init__(
+        self, plan: Plan, arm: Arm, testbed: Testbed, *, wave: Wave, journal: JournalWriter, progress: ArmProgress
+    ) -> None:
         self._plan = plan
         self._name, self._letter = arm.name, arm.letter
         self._wave = wave
         self._scenario = plan.played
         self._journal = journal
+        self._progress = progress
         self._schedule = plan.schedules[arm.repeat]
         self._stack: Stack = testbed.new_stack(plan.played, arm.letter, plan.arm_dir(arm), plan.run_id, journal.follow)
         self._probe = StackProbe(self._stack.addresses)
@@ -187,6 +191,7 @@ class _Play:
         self._phase("drain")
         deadline = time.monotonic() + self._scenario.stack.drain
         await self._probe.wait_until_drained(deadline)
+        await self._compare_counters()
         # Stopped before the stream is read, so that none of them settles what is then called unfinished.
         await self._stack.stop_workers()
         self._journal.collect()
@@ -194,6 +199,17 @@ class _Play:
             self._journal.write("unfinished", at=None, **_identity(job))
         await self._probe.empty_stream()
         self._watch.lap("drain_s")
+
+    async def _compare_counters(self) -> None:
+        """While the services can still be asked; that one does not answer is a finding, and no end of the arm."""
+        try:
+            gate_text = await self._probe.gate_metrics()
+            worker_texts = await self._stack.worker_metrics()
+        except (httpx.HTTPError, StackError) as error:
+            self._check(Check("counters", ok=False, detail=f"a service's /metrics cannot be read: {error}"))
+            return
+        self._journal.collect()
+        self._check(check_counters(gate_text, worker_texts, self._progress, self._scenario.faults))
 
     async def _unless_it_crashes(self, phases: Coroutine[Any, Any, None]) -> None:
         """Runs the phases until they are over, a process ends that nobody asked to, or the journal fails."""

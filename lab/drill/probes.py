@@ -122,6 +122,10 @@ class StackProbe:
             evidence,
         )
 
+    async def gate_metrics(self) -> str:
+        """The gate's /metrics, as Prometheus text."""
+        return (await self.http.get(f"{self._addresses.gate_url}/metrics")).text
+
     async def entries_left(self) -> list[str]:
         """The job of every entry still in the stream, as its text."""
         entries: Any = await self.redis.xrange(STREAM)

@@ -61,9 +61,9 @@ class ArmProgress:
         else:
             self.admitted += 1
 
-    def on_outcome(self, _event: dict[str, Any]) -> None:
-        """One more settled."""
-        self.settled += 1
+    def on_outcome(self, event: dict[str, Any]) -> None:
+        """One more settled, unless another worker did so before."""
+        self.settled += not event["duplicate"]
 
     def on_signals(self, event: dict[str, Any]) -> None:
         """The queue now."""

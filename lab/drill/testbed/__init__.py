@@ -57,6 +57,9 @@ class Stack(Protocol):
     async def revert_process(self, fault: ProcessFault) -> None:
         """Starts or resumes it again."""
 
+    async def worker_metrics(self) -> list[str]:
+        """What each running worker's /metrics tells, as Prometheus text. Raises StackError."""
+
     async def stop_workers(self) -> None:
         """Asks the workers to finish, and ends those that do not."""
 

@@ -45,6 +45,11 @@ UNLESS_DECLARED = {
     env.MODEL_CONNECT: "",
     env.MODEL_LAB_HEADERS: "",
 }
+ASK_METRICS = (
+    "python",
+    "-c",
+    "import urllib.request as r; print(r.urlopen('http://127.0.0.1:9100/metrics', timeout=4).read().decode())",
+)
 MODEL_LINK = "toxiproxy:8666"
 SCHEDULE_IN_CONTAINER = "/schedule"
 
@@ -161,6 +166,11 @@ class ComposeStack:
             await container.order("unpause")
         await self._revive(container)
         await container.prove_running()
+
+    async def worker_metrics(self) -> list[str]:
+        """Asked inside the containers, since a scaled service has no port on the host."""
+        workers = [c for service, c in self._containers.items() if service.startswith("worker") and not c.end_expected]
+        return list(await asyncio.gather(*(worker.run(*ASK_METRICS) for worker in workers)))
 
     async def stop_workers(self) -> None:
         """SIGTERM, their own drain, then SIGKILL; all they said is in their files afterwards."""

@@ -85,14 +85,9 @@ class Container:
         """`docker ARGUMENTS <container>`. Raises StackError."""
         return await drive_engine(*arguments, self.name, timeout_s=ORDER_TIMEOUT_S)
 
-    async def start_again(self) -> None:
-        """Starts it and follows it anew, unless it runs."""
-        state = await self.state()
-        if not state["Running"]:
-            await self.finish_log()
-            await self.order("start")
-            await self.follow()
-        self.end_expected = False
+    async def run(self, *command: str) -> str:
+        """What a command prints inside it. Raises StackError."""
+        return await drive_engine("exec", self.name, *command, timeout_s=ORDER_TIMEOUT_S)
 
     async def prove_running(self) -> None:
         """Raises StackError where it does not run, or stands still."""

@@ -10,14 +10,16 @@ import signal
 import sys
 from pathlib import Path
 
+import httpx
+
 from lab.contract import environment as env
 from lab.contract.endpoint import ModelEndpoint
 from lab.contract.fault_spec import ProcessFault
 from lab.contract.scenario import Scenario
-from lab.drill.testbed import Addresses, Follow, ServiceExit, Stack
+from lab.drill.testbed import Addresses, Follow, ServiceExit, Stack, StackError
 from lab.drill.testbed.leftovers import OWNER_VARIABLE, RUN_VARIABLE, end_orphans, owner_mark
 from lab.drill.testbed.links import proxies_redis
-from lab.drill.testbed.ports import LOOPBACK, free_ports
+from lab.drill.testbed.ports import LOOPBACK, free_port, free_ports
 from lab.drill.testbed.process import Command, ServiceProcess
 from lab.drill.testbed.programs import redis_program, toxiproxy_program
 
@@ -25,6 +27,7 @@ PROJECT_ROOT = Path(__file__).parents[3]
 # Workers get this long beyond their own bound to finish what they run.
 WORKER_STOP_GRACE_S = env.WORKER_DRAIN_S + 2.0
 LOG_DIR = "logs"
+METRICS_TIMEOUT_S = 5.0
 WATCH_EVERY_S = 0.1
 # What these print is for people; they say no events.
 SILENT = ("redis", "toxiproxy")
@@ -75,6 +78,7 @@ class LocalStack:
         self._run_id = run_id
         self._follow = follow
         self._ports = free_ports()
+        self._metrics_ports: dict[str, int] = {}
         self.addresses = self._addresses()
         self._processes = {process.command.service: process for process in map(self._process, self._commands(letter))}
         self._watches: dict[str, asyncio.Task[ServiceExit]] = {}
@@ -149,6 +153,16 @@ class LocalStack:
     def _workers(self) -> list[ServiceProcess]:
         return [process for service, process in self._processes.items() if service.startswith("worker")]
 
+    async def worker_metrics(self) -> list[str]:
+        """Each running worker, at the port that it was given."""
+        ports = [self._metrics_ports[worker.command.service] for worker in self._workers() if worker.running]
+        async with httpx.AsyncClient(timeout=METRICS_TIMEOUT_S, trust_env=False) as client:
+            try:
+                answers = [await client.get(f"http://{LOOPBACK}:{port}/metrics") for port in ports]
+            except httpx.HTTPError as error:
+                raise StackError(f"a worker's /metrics does not answer: {type(error).__name__} {error}") from None
+        return [answer.text for answer in answers]
+
     async def stop_workers(self) -> None:
         """SIGTERM, their own drain, then SIGKILL."""
         await asyncio.gather(*(worker.stop(WORKER_STOP_GRACE_S) for worker in self._workers()))
@@ -209,13 +223,16 @@ class LocalStack:
     def _worker_command(self, number: int) -> Command:
         redis_port = self._ports.redis_link if "redis" in self.addresses.proxied else self._ports.redis
         link = self.addresses.proxied["model"][0]
+        service = f"worker-{number}"
+        self._metrics_ports[service] = free_port()
         settings = {
             env.REDIS_URL: f"redis://{LOOPBACK}:{redis_port}/0",
             env.MODEL_URL: f"http://{link}/v1",
             **env.worker_environment(self._scenario),
             **(self._endpoint.worker_environment(link) if self._endpoint else {}),
+            env.METRICS_PORT: str(self._metrics_ports[service]),
         }
-        return self._python(f"worker-{number}", "worker", settings)
+        return self._python(service, "worker", settings)
 
     def _loadgen_command(self, schedule: Path) -> Command:
         settings = {

@@ -26,3 +26,10 @@ def free_ports() -> Ports:
         for one in sockets:
             one.bind((LOOPBACK, 0))
         return Ports(*(one.getsockname()[1] for one in sockets))
+
+
+def free_port() -> int:
+    """One port nobody listens on now."""
+    with socket.socket() as one:
+        one.bind((LOOPBACK, 0))
+        return int(one.getsockname()[1])
