@@ -31,7 +31,7 @@ RUN --mount=type=cache,target=/root/.cache/pip --mount=type=bind,source=locks/re
     pip install -q -r /lock
 
 FROM python AS service
-# Root owns the code, so that a service cannot change it.
+# Root owns the code, so that a service cannot change it; whatever the umask of the checkout, it can read it.
 COPY lab/__init__.py lab/
 COPY lab/contract lab/contract
 
@@ -39,7 +39,7 @@ FROM service AS gate
 COPY --from=gate-packages /opt/venv /opt/venv
 COPY lab/policies lab/policies
 COPY gate gate
-RUN python -m compileall -q lab gate
+RUN chmod -R u=rwX,go=rX . && python -m compileall -q lab gate
 USER 10001:10001
 CMD ["python", "-m", "gate"]
 
@@ -47,21 +47,21 @@ FROM service AS worker
 COPY --from=worker-packages /opt/venv /opt/venv
 COPY lab/policies lab/policies
 COPY worker worker
-RUN python -m compileall -q lab worker
+RUN chmod -R u=rwX,go=rX . && python -m compileall -q lab worker
 USER 10001:10001
 CMD ["python", "-m", "worker"]
 
 FROM service AS mock-model
 COPY --from=mock-model-packages /opt/venv /opt/venv
 COPY mock_model mock_model
-RUN python -m compileall -q lab mock_model
+RUN chmod -R u=rwX,go=rX . && python -m compileall -q lab mock_model
 USER 10001:10001
 CMD ["python", "-m", "mock_model"]
 
 FROM service AS loadgen
 COPY --from=loadgen-packages /opt/venv /opt/venv
 COPY loadgen loadgen
-RUN python -m compileall -q lab loadgen
+RUN chmod -R u=rwX,go=rX . && python -m compileall -q lab loadgen
 USER 10001:10001
 CMD ["python", "-m", "loadgen"]
 
@@ -74,6 +74,6 @@ COPY lab/desk/__init__.py lab/desk/arguments.py lab/desk/border.py lab/desk/erro
 COPY lab/__main__.py lab/
 COPY scenarios scenarios
 # A volume that is new takes over this folder with its owner.
-RUN python -m compileall -q lab && mkdir /schedule && chown 10001:10001 /schedule
+RUN chmod -R u=rwX,go=rX . && python -m compileall -q lab && mkdir /schedule && chown 10001:10001 /schedule
 USER 10001:10001
 ENTRYPOINT ["python", "-m", "lab", "schedule"]

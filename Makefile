@@ -29,16 +29,14 @@ scenario: $(RUNTIME_READY) ## Play a drill: NAME=slow_provider [RUNTIME=auto|loc
 	for setting in RUNTIME SPEED JOBS REPEATS ONLY; do \
 	  [[ -z "$${!setting:-}" ]] || flags+=("--$${setting,,}=$${!setting}"); \
 	done; \
-	code=0; $(SHEDLAB) run "$${flags[@]}" -- "$$NAME" || code=$$?; \
-	[[ $$code == 0 ]] || echo "shedlab ended with exit code $$code (make itself always says 2)" >&2; \
-	exit $$code
+	SHEDLAB_FROM_MAKE=1 exec $(SHEDLAB) run "$${flags[@]}" -- "$$NAME"
 
 images: ## Build the images of compose.yaml, and pull the others
 	@docker compose --profile load build
 	@docker compose --profile load pull --quiet --ignore-buildable --policy missing
 
-up: $(RUNTIME_READY) ## Bring up the rehearsal bench, idle: [RUNTIME=auto|local|compose]
-	@$(SHEDLAB) up $${RUNTIME:+--runtime "$$RUNTIME"}
+up: $(RUNTIME_READY) ## Bring up the rehearsal bench, idle: [RUNTIME=auto|local|compose] [NAME=slow_provider]
+	@$(SHEDLAB) up $${RUNTIME:+--runtime "$$RUNTIME"} -- $${NAME:+"$$NAME"}
 
 down: $(RUNTIME_READY) ## Remove containers, networks and volumes of every stack of the lab, and nothing else
 	@$(SHEDLAB) down --all

@@ -30,6 +30,13 @@ class ModelEndpoint:
         """What a report calls it: scheme and address, no path and no secret."""
         return f"{urlsplit(self.url).scheme}://{self.address}"
 
+    def out_of_containers_reach(self) -> str:
+        """Why workers in containers could not call it; empty where they can."""
+        host = urlsplit(self.url).hostname or ""
+        if host == "localhost" or host.startswith("127.") or host == "::1":
+            return f"{self.label} is this machine's loopback, which containers cannot reach"
+        return f"{env.MODEL_CA_FILE} is not handed on to containers" if self.ca_file else ""
+
     def worker_environment(self, connect: str) -> dict[str, str]:
         """A worker's settings; it connects to `connect`, under the endpoint's own host name and TLS name."""
         told = {

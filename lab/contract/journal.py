@@ -318,9 +318,10 @@ class ExitEvent(Event):
 
 
 class BreakdownEvent(Event):
-    """`breakdown` (runner, last): where the arm's wall time went."""
+    """`breakdown` (runner, last): where the arm's wall time went; waiting is for the arms beside it."""
 
     bring_up_s: float
+    waiting_s: float
     run_s: float
     drain_s: float
     clean_up_s: float

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from lab.contract.alert_spec import Alert
-from lab.contract.fault_spec import AnyFault, Fault, ModelFault, ProcessFault
+from lab.contract.fault_spec import AnyFault, Fault, ModelFault, PolicyFault, ProcessFault
 from lab.contract.names import SERVICE_SAMPLES
 from lab.contract.policy_spec import PolicySpec
 from lab.contract.spec import Spec, SpecError
@@ -140,6 +140,7 @@ class Scenario(Spec):
     def _hangs_together(self) -> Self:
         for index, fault in enumerate(self.faults):
             self._check_fault(fault, index)
+        self._check_switches()
         for letter in self.expect:
             self._check_letter(letter, "expect", letter)
         for index, claim in enumerate(self.claims):
@@ -183,6 +184,17 @@ class Scenario(Spec):
             )
         if isinstance(fault, ProcessFault):
             self._check_process(fault, index)
+
+    def _check_switches(self) -> None:
+        """Each switch of policy puts back what it found, which is right only where the later of two ends first."""
+        switches = [(index, fault) for index, fault in enumerate(self.faults) if isinstance(fault, PolicyFault)]
+        for index, later in switches:
+            for _, earlier in switches:
+                if earlier.start <= later.start < earlier.end <= later.end and earlier is not later:
+                    raise SpecError(
+                        f"this switch of policy begins within one that ends at {earlier.end:g} s; end it before",
+                        *("faults", index, "for"),
+                    )
 
     def _check_process(self, fault: ProcessFault, index: int) -> None:
         count = self.stack.workers if fault.service == "worker" else 1

@@ -11,6 +11,8 @@ from lab.contract.names import EXIT_COULD_NOT_RUN, EXIT_INTERRUPTED, EXIT_OK
 from lab.desk.errors import DeskError
 
 DEBUG_VARIABLE = "SHEDLAB_DEBUG"
+# Set by the Makefile, since make turns every failure into its own 2.
+MAKE_VARIABLE = "SHEDLAB_FROM_MAKE"
 REMEDIES = {
     errno.ENOSPC: "; free some space",
     errno.EDQUOT: "; free some space",
@@ -22,6 +24,13 @@ REMEDIES = {
 
 def carry_out(command: Callable[[], int]) -> int:
     """Runs one command; returns its exit code, or the one that goes with what it raised."""
+    exit_code = _carry_out(command)
+    if exit_code != EXIT_OK and os.environ.get(MAKE_VARIABLE):
+        print(f"shedlab ended with exit code {exit_code} (make itself always says 2)", file=sys.stderr)
+    return exit_code
+
+
+def _carry_out(command: Callable[[], int]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A terminal that cannot show a character shows a question mark.

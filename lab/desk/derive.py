@@ -71,7 +71,7 @@ def _lines(basis: Basis) -> tuple[str, ...]:
     return (
         f"load: {load} = {basis.load_ratio:.0%} of capacity at the peak",
         f"age limit: {age.lowest_s:.2f} to {age.highest_s:.2f} s: {age.sentence}",
-        f"depth limit: {depth.count}: {depth.sentence}",
+        f"depth limit: {depth.count}, as max_depth {depth.max_depth}: {depth.sentence}",
         f"slack floor: {slack.of_mean_s:.2f} s, or {slack.of_p95_s:.2f} s: {slack.sentence}",
     )
 
@@ -103,7 +103,7 @@ def _values(policy: Any, basis: Basis) -> dict[str, str | int]:
     if policy.kind in ("queue_age", "age_or_full"):
         return {"max_age": _duration(age.lowest_s), "why": f"Derived: {age.sentence}."}
     if policy.kind == "queue_depth":
-        return {"max_depth": depth.count, "why": f"Derived: {depth.sentence}."}
+        return {"max_depth": depth.max_depth, "why": f"Derived: {depth.sentence}."}
     if policy.kind in ("deadline_slack", "slack_v1"):
         key = "margin" if policy.kind == "deadline_slack" else "slack_floor"
         floor_s = slack.of_p95_s if policy.estimate.percentile >= _P95 else slack.of_mean_s

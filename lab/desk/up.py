@@ -11,7 +11,7 @@ from lab.drill.rehearsal.bench import Bench
 from lab.drill.rehearsal.start import Wanted, bring_up, choose_runtime, default_letter
 
 DEFAULT_SCENARIO = "slow_provider"
-NEXT = """next:
+NEXT = """next (shedlab is .venv/bin/shedlab):
   shedlab load              plays the scenario's arrivals (--page: with Locust's page)
   shedlab watch             shows rates, age, depth, faults, policy
   shedlab fault add latency --latency 800ms --for 20s

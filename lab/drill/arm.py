@@ -31,6 +31,7 @@ BRING_UP_WITHIN_S = 60.0
 STEADY_STATE_WITHIN_S = 30.0
 LOAD_START_WITHIN_S = 60.0
 COLLECT_EVERY_S = 0.05
+COUNTERS_LOOKS = 20
 CRASH_NOTICED_WITHIN_S = 1.0
 # What a door of the stack raises when nobody is behind it any more.
 IO_ERRORS = (httpx.HTTPError, RedisError, TimeoutError)
@@ -124,11 +125,14 @@ class _Play:
         await self._bring_up()
         await self._check_steady_state()
         await self._warm_up()
+        self._watch.lap("bring_up_s")
         await self._wave.meet(Meeting.LOAD_STARTS, self._name)
+        self._watch.lap("waiting_s")
         start_at = await self._start_load()
         await self._play_schedule(start_at)
         await self._drain()
         await self._wave.meet(Meeting.STACKS_END, self._name)
+        self._watch.lap("waiting_s")
 
     async def _bring_up(self) -> None:
         self._phase("bring_up")
@@ -208,8 +212,15 @@ class _Play:
         except (httpx.HTTPError, StackError) as error:
             self._check(Check("counters", ok=False, detail=f"a service's /metrics cannot be read: {error}"))
             return
-        self._journal.collect()
-        self._check(check_counters(gate_text, worker_texts, self._progress, self._scenario.faults))
+        # What was counted has been said before; it may still be on its way into the journal.
+        check = check_counters(gate_text, worker_texts, self._progress, self._scenario.faults)
+        for _ in range(COUNTERS_LOOKS):
+            if check.ok:
+                break
+            await asyncio.sleep(COLLECT_EVERY_S)
+            self._journal.collect()
+            check = check_counters(gate_text, worker_texts, self._progress, self._scenario.faults)
+        self._check(check)
 
     async def _unless_it_crashes(self, phases: Coroutine[Any, Any, None]) -> None:
         """Runs the phases until they are over, a process ends that nobody asked to, or the journal fails."""

@@ -38,6 +38,8 @@ class StackProbe:
     def __init__(self, addresses: Addresses) -> None:
         """Nothing is contacted yet."""
         self._addresses = addresses
+        # As first read; a switch on the timeline has to put it back.
+        self._policy_at_start: dict[str, Any] | None = None
         self.http = httpx.AsyncClient(timeout=HTTP_TIMEOUT_S, trust_env=False)
         self.redis = redis.asyncio.Redis.from_url(
             addresses.redis_url,
@@ -98,12 +100,13 @@ class StackProbe:
         return Check("steady_state", good == len(names), detail, {"outcomes": outcomes})
 
     async def check_clean(self) -> Check:
-        """Re-reads proxy, model and stream: no toxic, every proxy enabled, model at rest, stream empty."""
+        """Re-reads the stack: no toxic, every proxy enabled, model at rest, stream empty, the first policy in force."""
         left: list[str] = []
         evidence: dict[str, Any] = {}
         try:
             left += await asyncio.to_thread(self.proxy.leftovers)
             evidence["proxies"] = [asdict(proxy) for proxy in (await asyncio.to_thread(self.proxy.proxies)).values()]
+            evidence["policy"] = await self._policy()
             evidence["model"] = (await self.http.get(f"{self._addresses.model_url}/admin/config")).json()
             evidence["stream_length"] = await self.redis.xlen(STREAM)
             evidence["pending"] = (await self.redis.xpending(STREAM, GROUP))["pending"]
@@ -111,6 +114,10 @@ class StackProbe:
             return Check(
                 "clean_state", False, f"the clean state could not be read: {type(error).__name__}: {error}", evidence
             )
+        if self._policy_at_start is None:
+            self._policy_at_start = evidence["policy"]
+        elif evidence["policy"] != self._policy_at_start:
+            left.append(f"the gate has policy {evidence['policy']}, and began with {self._policy_at_start}")
         if not evidence["model"].get("at_rest"):
             left.append("the model is not at rest")
         if evidence["stream_length"] or evidence["pending"]:
@@ -118,7 +125,7 @@ class StackProbe:
         return Check(
             "clean_state",
             not left,
-            "; ".join(left) or "no toxic, every proxy enabled, model at rest, stream empty",
+            "; ".join(left) or "no toxic, every proxy enabled, model at rest, stream empty, policy as at the start",
             evidence,
         )
 
@@ -145,6 +152,10 @@ class StackProbe:
             if time.monotonic() > deadline:
                 return
             await asyncio.sleep(POLL_S)
+
+    async def _policy(self) -> dict[str, Any]:
+        told: dict[str, Any] = (await self.http.get(f"{self._addresses.gate_url}/admin/policy")).json()
+        return told
 
     async def _run_probe(self, name: str, deadline_s: float) -> str:
         body = JobRequest(

@@ -43,7 +43,6 @@ def run_drill(request: DrillRequest, on_progress: OnProgress = lambda _arms: Non
 
 async def _play(plan: Plan, testbed: Testbed, on_progress: OnProgress) -> None:
     total_s = plan.played.workload.duration
-    total_s = plan.played.workload.duration
     arms = [ArmProgress(arm.name, plan.played.policies[arm.letter].kind, total_s) for arm in plan.arms]
     _cancel_on_signals()
     removed = await testbed.remove_leftovers()

@@ -1,7 +1,5 @@
 """Warms the estimators of one arm: writes service times where the workers leave theirs, before the load begins."""
 
-import time
-
 import redis.asyncio
 
 from lab.contract.names import CLASSES_KEY, SERVICE_KEY_PREFIX, SERVICE_SAMPLES
@@ -13,7 +11,9 @@ Samples = dict[str, list[tuple[float, float]]]
 
 async def warm_estimators(client: redis.asyncio.Redis, samples: Samples) -> Check:
     """Leaves `samples` in Redis as settlements would have, and reads back how many are there."""
-    now_ms = time.time() * 1000
+    # Redis' own time, as that of every sample.
+    seconds, microseconds = await client.time()
+    now_ms = seconds * 1000 + microseconds / 1000
     async with client.pipeline(transaction=True) as pipe:
         for job_class, pairs in samples.items():
             key = f"{SERVICE_KEY_PREFIX}{job_class}"

@@ -66,6 +66,11 @@ class DepthLimit:
     count: int
     sentence: str
 
+    @property
+    def max_depth(self) -> int:
+        """The same as queue_depth declares it, which lets one more in when so many wait."""
+        return max(self.count - 1, 0)
+
 
 @dataclass(frozen=True, slots=True)
 class SlackFloor:

@@ -17,7 +17,9 @@ class FakeDocker:
         )
         program = folder / "docker"
         write_down = f'printf "%s\\n" "$*" >> {_quoted(str(self._asked))}'
-        program.write_text(f'#!/bin/sh\n{write_down}\ncase "$*" in\n{cases}\n  *) exit 0;;\nesac\n')
+        # Who follows a log is held up for a while, as by a container that runs.
+        follow = "  logs*) exec sleep 0.5;;"
+        program.write_text(f'#!/bin/sh\n{write_down}\ncase "$*" in\n{follow}\n{cases}\n  *) exit 0;;\nesac\n')
         program.chmod(program.stat().st_mode | stat.S_IXUSR)
         monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
 

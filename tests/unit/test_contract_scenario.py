@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from lab.contract.fault_spec import ProcessFault
-from lab.contract.loading import parse_scenario
+from lab.contract.loading import ScenarioError, parse_scenario
 
 TEXT = """
 name: phases
@@ -64,3 +64,16 @@ def test_a_scale_says_how_many_workers_are_left() -> None:
         process_fault(service="worker", action="kill", replicas=1)
     with pytest.raises(ValidationError, match="only workers can be scaled; gate is one process"):
         process_fault(service="gate", action="scale", replicas=2)
+
+
+def switched(*windows: tuple[str, str]) -> str:
+    faults = ", ".join(f"{{kind: policy, at: {at}, for: {lasts}, mode: 'off'}}" for at, lasts in windows)
+    return TEXT.replace("FAULTS", faults)
+
+
+def test_a_switch_of_policy_within_another_ends_first() -> None:
+    parse_scenario(switched(("10s", "30s"), ("20s", "10s")), "nested.yaml")
+    parse_scenario(switched(("10s", "10s"), ("20s", "10s")), "apart.yaml")
+    for later in ("20s", "30s"):
+        with pytest.raises(ScenarioError, match="begins within one that ends at 40 s"):
+            parse_scenario(switched(("10s", "30s"), ("20s", later)), "crossed.yaml")

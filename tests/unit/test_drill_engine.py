@@ -10,7 +10,7 @@ from lab.drill.request import DrillError
 from lab.drill.testbed.choice import choose_testbed
 from lab.drill.testbed.engine import EngineError, ask_engine, drive_engine
 from lab.drill.testbed.images import compose_version, engine_version
-from lab.drill.testbed.leftovers import owner_mark
+from lab.drill.testbed.leftovers import owner_mark, this_place
 from lab.drill.testbed.projects import remove_dead_projects, remove_every_project
 from tests.unit.fake_docker import FakeDocker
 
@@ -86,7 +86,11 @@ def test_compose_asked_for_and_not_to_be_had_is_refused(tmp_path: Path, monkeypa
 
 def test_only_projects_of_dead_runs_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     listed = "\n".join(
-        [labels("shedlab", "bench"), labels("shedlab-mine", owner_mark()), labels("shedlab-dead", "999999999:1.00")]
+        [
+            labels("shedlab", "bench"),
+            labels("shedlab-mine", owner_mark()),
+            labels("shedlab-dead", f"999999999:1.00:{this_place()}"),
+        ]
     )
     docker = FakeDocker(tmp_path, monkeypatch, {"container ls": (0, listed, "")})
     said = asyncio.run(remove_dead_projects())

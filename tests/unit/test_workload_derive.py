@@ -88,3 +88,9 @@ def test_drill_4_is_judged_at_its_worst_where_large_jobs_are_tripled() -> None:
 
 def test_a_replay_without_its_schedule_gives_no_basis() -> None:
     assert declared_basis(scenario(arrivals={"kind": "replay", "file": "trace.csv"})) is None
+
+
+def test_as_max_depth_the_limit_is_one_less_since_the_gate_lets_one_in_at_it() -> None:
+    found = depth_limit(BASIS)
+    assert found.max_depth == found.count - 1
+    assert depth_limit(replace(BASIS, deadline_s=1.6)).max_depth == 0

@@ -48,8 +48,11 @@ class ToxicInjector(BoundTo):
             raise FaultError(str(error)) from None
 
     async def touched_connections(self) -> int | None:
-        """Counted by the lab's own proxy; Toxiproxy does not tell."""
-        return await asyncio.to_thread(self.probe.proxy.touched_connections, self._fault.link, self.name)
+        """Counted by the lab's own proxy; Toxiproxy does not tell, and one that is gone cannot."""
+        try:
+            return await asyncio.to_thread(self.probe.proxy.touched_connections, self._fault.link, self.name)
+        except ToxiproxyError:
+            return None
 
 
 def toxic_attributes(fault: AnyToxic) -> dict[str, int]:

@@ -43,7 +43,8 @@ def mark_of(pid: int) -> str:
 
 def process_of(mark: str) -> psutil.Process | None:
     """The process of a mark, None where it has ended; one that only waits to be reaped has."""
-    pid, _, started = mark.partition(":")
+    pid, _, rest = mark.partition(":")
+    started = rest.partition(":")[0]
     try:
         process = psutil.Process(int(pid))
         same = abs(process.create_time() - float(started)) < START_TOLERANCE_S

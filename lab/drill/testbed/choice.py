@@ -40,6 +40,8 @@ def _whichever(endpoint: ModelEndpoint | None) -> tuple[Testbed, str]:
 
 def _compose(endpoint: ModelEndpoint | None) -> Testbed:
     engine_version()
+    if endpoint is not None and (reason := endpoint.out_of_containers_reach()):
+        raise EngineError(reason)
     print("shedlab: making sure of the images; the first time takes a minute or two", file=sys.stderr)
     make_images()
     return ComposeTestbed(endpoint)

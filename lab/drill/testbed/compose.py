@@ -44,6 +44,7 @@ UNLESS_DECLARED = {
     env.FALLBACK_MODELS: "",
     env.MODEL_CONNECT: "",
     env.MODEL_LAB_HEADERS: "",
+    env.ADMIT_ALWAYS: "",
 }
 ASK_METRICS = (
     "python",
@@ -112,6 +113,7 @@ class ComposeStack:
         self._variables = {**arm_variables(scenario, letter, ports), **called, **self._place.marks}
         self._containers: dict[str, Container] = {}
         self._watches: dict[str, asyncio.Task[ServiceExit]] = {}
+        self._followed: set[str] = set()
 
     async def start(self) -> None:
         """Starts every container at once: each service retries what it depends on."""
@@ -150,7 +152,9 @@ class ComposeStack:
         container = self._named(fault)
         container.end_expected = True
         if fault.action == "restart":
-            await container.order("restart", "--time", str(STOP_GRACE_S))
+            # Not watched meanwhile: it would be found running again before its end was seen.
+            await self._unwatch(container)
+            await container.order("restart", "--time", str(_stop_grace_s(container.service)))
             await self._watch(container)
             container.end_expected = False
         else:
@@ -221,13 +225,19 @@ class ComposeStack:
 
     async def _watch(self, container: Container) -> None:
         """Follows what it prints, from its first line, and notices its end."""
-        known = container.service in self._watches
-        if known:
-            await self._watches[container.service]
+        await self._unwatch(container)
+        await container.finish_log()
         await container.follow()
-        if not known and container.service not in SILENT:
+        if container.service not in (*self._followed, *SILENT):
+            self._followed.add(container.service)
             self._follow(container.service, container.output_path)
         self._watches[container.service] = asyncio.create_task(container.ended())
+
+    async def _unwatch(self, container: Container) -> None:
+        watch = self._watches.pop(container.service, None)
+        if watch is not None:
+            watch.cancel()
+            await asyncio.gather(watch, return_exceptions=True)
 
     def _container(self, service: str) -> Container:
         """The container of a service's name in the journal, such as worker-2."""
@@ -277,6 +287,11 @@ def arm_variables(scenario: Scenario, letter: str, ports: Ports) -> dict[str, st
         "HEALTH_INTERVAL": NO_HEALTH_CHECKS,
         "LOG_MAX_SIZE": LOG_MAX_SIZE,
     }
+
+
+def _stop_grace_s(service: str) -> int:
+    """A worker may finish what it runs."""
+    return WORKER_STOP_GRACE_S if service.startswith("worker") else STOP_GRACE_S
 
 
 def _readable_to_all(schedule: Path) -> str:

@@ -12,6 +12,7 @@ from lab.drill.testbed.engine import docker_program, drive_engine, last_words
 ORDER_TIMEOUT_S = 30.0
 # How long its last lines may take to arrive once it has ended.
 LAST_LINES_WITHIN_S = 5.0
+FOLLOW_AGAIN_S = 0.2
 
 
 class Container:
@@ -53,6 +54,8 @@ class Container:
             state = await self.state()
             if not state["Running"]:
                 return ServiceExit(self.service, int(state["ExitCode"]), self._said())
+            # An engine that cannot tell its log just now is not asked in a rush.
+            await asyncio.sleep(FOLLOW_AGAIN_S)
             await self.follow()
 
     async def said_all(self) -> None:

@@ -1,8 +1,10 @@
 """The one way to the container engine: the `docker` command, which knows the user's contexts, hosts and credentials."""
 
 import asyncio
+import contextlib
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -78,12 +80,18 @@ async def drive_engine(*arguments: str, environment: Mapping[str, str] | None = 
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    process.terminate()
+    """The whole session: the Compose plugin is a process of its own, and must not go on making what is then removed."""
+    _signal(process, signal.SIGTERM)
     try:
         await asyncio.wait_for(process.wait(), END_GRACE_S)
     except TimeoutError:
-        process.kill()
+        _signal(process, signal.SIGKILL)
         await process.wait()
+
+
+def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
 
 
 def docker_program() -> str:

@@ -19,8 +19,8 @@ from lab.contract.scenario import Scenario
 from lab.drill.testbed import Addresses, Follow, ServiceExit, Stack, StackError
 from lab.drill.testbed.leftovers import OWNER_VARIABLE, RUN_VARIABLE, end_orphans, owner_mark
 from lab.drill.testbed.links import proxies_redis
-from lab.drill.testbed.ports import LOOPBACK, free_port, free_ports
-from lab.drill.testbed.process import Command, ServiceProcess
+from lab.drill.testbed.ports import LOOPBACK, free_ports, several_free_ports
+from lab.drill.testbed.process import STOP_GRACE_S, Command, ServiceProcess
 from lab.drill.testbed.programs import redis_program, toxiproxy_program
 
 PROJECT_ROOT = Path(__file__).parents[3]
@@ -78,7 +78,8 @@ class LocalStack:
         self._run_id = run_id
         self._follow = follow
         self._ports = free_ports()
-        self._metrics_ports: dict[str, int] = {}
+        # As many as a scale may ask for, so that no two workers are given one.
+        self._metrics_ports = several_free_ports(_most_workers(scenario))
         self.addresses = self._addresses()
         self._processes = {process.command.service: process for process in map(self._process, self._commands(letter))}
         self._watches: dict[str, asyncio.Task[ServiceExit]] = {}
@@ -121,7 +122,7 @@ class LocalStack:
             case "kill":
                 await process.kill()
             case "restart":
-                await process.stop()
+                await process.stop(WORKER_STOP_GRACE_S if fault.service == "worker" else STOP_GRACE_S)
                 await self._launch(process)
             case _:
                 process.send(signal.SIGSTOP)
@@ -155,7 +156,8 @@ class LocalStack:
 
     async def worker_metrics(self) -> list[str]:
         """Each running worker, at the port that it was given."""
-        ports = [self._metrics_ports[worker.command.service] for worker in self._workers() if worker.running]
+        running = [worker for worker in self._workers() if worker.running]
+        ports = [self._metrics_port(int(worker.command.service.removeprefix("worker-"))) for worker in running]
         async with httpx.AsyncClient(timeout=METRICS_TIMEOUT_S, trust_env=False) as client:
             try:
                 answers = [await client.get(f"http://{LOOPBACK}:{port}/metrics") for port in ports]
@@ -223,16 +225,17 @@ class LocalStack:
     def _worker_command(self, number: int) -> Command:
         redis_port = self._ports.redis_link if "redis" in self.addresses.proxied else self._ports.redis
         link = self.addresses.proxied["model"][0]
-        service = f"worker-{number}"
-        self._metrics_ports[service] = free_port()
         settings = {
             env.REDIS_URL: f"redis://{LOOPBACK}:{redis_port}/0",
             env.MODEL_URL: f"http://{link}/v1",
             **env.worker_environment(self._scenario),
             **(self._endpoint.worker_environment(link) if self._endpoint else {}),
-            env.METRICS_PORT: str(self._metrics_ports[service]),
+            env.METRICS_PORT: str(self._metrics_port(number)),
         }
-        return self._python(service, "worker", settings)
+        return self._python(f"worker-{number}", "worker", settings)
+
+    def _metrics_port(self, number: int) -> int:
+        return self._metrics_ports[number - 1]
 
     def _loadgen_command(self, schedule: Path) -> Command:
         settings = {
@@ -251,3 +254,8 @@ class LocalStack:
         inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
         marks = {OWNER_VARIABLE: owner_mark(), RUN_VARIABLE: self._run_id}
         return Command(service, argv, {**inherited, "PYTHONUNBUFFERED": "1", **marks, **settings}, PROJECT_ROOT)
+
+
+def _most_workers(scenario: Scenario) -> int:
+    scaled = [fault.replicas or 0 for fault in scenario.faults if isinstance(fault, ProcessFault)]
+    return max(scenario.stack.workers, *scaled, 0)

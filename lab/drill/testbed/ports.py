@@ -20,16 +20,14 @@ class Ports:
 
 
 def free_ports() -> Ports:
+    """One stack's ports, which nobody listens on now."""
+    return Ports(*several_free_ports(len(Ports.__dataclass_fields__)))
+
+
+def several_free_ports(count: int) -> list[int]:
     """Ports nobody listens on now; all are held until all are known, so that they differ."""
     with ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in Ports.__dataclass_fields__]
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
         for one in sockets:
             one.bind((LOOPBACK, 0))
-        return Ports(*(one.getsockname()[1] for one in sockets))
-
-
-def free_port() -> int:
-    """One port nobody listens on now."""
-    with socket.socket() as one:
-        one.bind((LOOPBACK, 0))
-        return int(one.getsockname()[1])
+        return [one.getsockname()[1] for one in sockets]
