@@ -172,4 +172,6 @@ def _capacity(checks: pd.DataFrame) -> dict[str, Any] | None:
 
 
 def _breakdown(table: pd.DataFrame) -> dict[str, float]:
-    return {} if table.empty else {str(name): float(value) for name, value in table.iloc[-1].items()}
+    # Older journals tell of no waiting.
+    told = {} if table.empty else table.iloc[-1].dropna()
+    return {str(name): float(value) for name, value in told.items()}

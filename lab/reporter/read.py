@@ -83,7 +83,13 @@ FIELDS: dict[str, dict[str, str]] = {
     },
     "check": {"at": "number", "name": "text", "ok": "any", "detail": "text", "evidence": "any"},
     "exit": {"at": "number", "service": "text", "code": "number?", "expected": "any"},
-    "breakdown": {"bring_up_s": "number", "run_s": "number", "drain_s": "number", "clean_up_s": "number"},
+    "breakdown": {
+        "bring_up_s": "number",
+        "waiting_s": "number??",
+        "run_s": "number",
+        "drain_s": "number",
+        "clean_up_s": "number",
+    },
 }
 
 Tables = dict[str, pd.DataFrame]

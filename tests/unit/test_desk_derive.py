@@ -27,7 +27,7 @@ def test_thresholds_are_printed_with_their_arithmetic(scenario_file: Path, capsy
     # Two slots, 1.2 s under the fault, of which 0.9 s to the first token; p80 within 1 s.
     assert lines[1] == "  load: 3.00/s x 1.20 s for 2 slots = 180% of capacity at the peak"
     assert lines[2].startswith("  age limit: 0.06 to 0.06 s: slack 1 s - 0.90 s = 0.10 s")
-    assert lines[3].startswith("  depth limit: 0: 2 slots x (7.00 s - 1.20 s) / 1.20 s = 9 jobs")
+    assert lines[3].startswith("  depth limit: 0, as max_depth 0: 2 slots x (7.00 s - 1.20 s) / 1.20 s = 9 jobs")
     assert lines[4].startswith("  slack floor: 0.60 s, or 0.60 s: ")
 
 
