@@ -80,6 +80,9 @@ REASON_QUEUE_FULL: Final = "queue_full"
 REASON_DRAINING: Final = "draining"
 # As a shed, where a gate is told to reject while it has no queue; else it is refused in error.
 REASON_QUEUE_UNREACHABLE: Final = "queue_unreachable"
+# Enqueued past the gate, with no decision: what stands there as the reason and as the policy.
+REASON_BYPASS: Final = "bypass"
+POLICY_BYPASS: Final = "bypass"
 # Error code of a shed whose client came back too early too often; the reason stays the policy's.
 CODE_HARD_BACKOFF: Final = "hard_backoff"
 
@@ -94,6 +97,8 @@ REFUSAL_STATUS: Final = {
     "draining": 503,
     "queue_unreachable": 503,
     "internal_error": 500,
+    # Said by the edge: whoever it routes to does not answer.
+    "route_unreachable": 502,
 }
 
 OUTCOMES: Final = ("ok", "late", "expired", "timeout", "error", "dead_lettered", "unfinished")
