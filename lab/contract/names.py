@@ -25,7 +25,7 @@ Redis holds:
     shedlab:refused_until     sorted set client -> Redis time in ms at which its retry window ends
 """
 
-from typing import Final
+from typing import Final, Literal
 
 STREAM: Final = "shedlab:jobs"
 GROUP: Final = "workers"
@@ -105,6 +105,9 @@ OUTCOMES: Final = ("ok", "late", "expired", "timeout", "error", "dead_lettered",
 
 # Names of the proxied links in Toxiproxy.
 PROXY_NAMES: Final = {"model": "model", "redis": "redis"}
+
+# The ways from the edge to the queue: through the gate, or past it by the enqueue endpoint.
+Route = Literal["gate", "bypass"]
 
 # Exit codes of the front desk and of the services.
 EXIT_OK: Final = 0

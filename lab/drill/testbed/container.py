@@ -85,6 +85,10 @@ class Container:
         """`docker ARGUMENTS <container>`. Raises StackError."""
         return await drive_engine(*arguments, self.name, timeout_s=ORDER_TIMEOUT_S)
 
+    async def carry_out(self, *command: str) -> str:
+        """Runs a command inside it. Raises StackError."""
+        return await drive_engine("exec", self.name, *command, timeout_s=ORDER_TIMEOUT_S)
+
     async def start_again(self) -> None:
         """Starts it and follows it anew, unless it runs."""
         state = await self.state()
