@@ -32,8 +32,8 @@ scenario: $(RUNTIME_READY) ## Play a drill: NAME=slow_provider [RUNTIME=auto|loc
 	SHEDLAB_FROM_MAKE=1 exec $(SHEDLAB) run "$${flags[@]}" -- "$$NAME"
 
 images: ## Build the images of compose.yaml, and pull the others
-	@docker compose --profile load build
-	@docker compose --profile load pull --quiet --ignore-buildable --policy missing
+	@docker compose --profile load --profile edge build
+	@docker compose --profile load --profile edge pull --quiet --ignore-buildable --policy missing
 
 up: $(RUNTIME_READY) ## Bring up the rehearsal bench, idle: [RUNTIME=auto|local|compose] [NAME=slow_provider]
 	@$(SHEDLAB) up $${RUNTIME:+--runtime "$$RUNTIME"} -- $${NAME:+"$$NAME"}

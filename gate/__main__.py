@@ -1,8 +1,6 @@
 """`python -m gate`: serves until SIGTERM. Exit 0 drained, 2 bad settings, 3 could not run."""
 
 import asyncio
-import contextlib
-import fcntl
 import logging
 import os
 import socket
@@ -13,17 +11,16 @@ from typing import TextIO
 from gate.admission import Admission
 from gate.app import Gate, create_app
 from gate.bypass import Bypass
+from gate.event_pipe import forget_unwritten, widen_pipe
 from gate.events import EventWriter
+from gate.listening import listen, server_config
 from gate.metrics import GateMetrics
-from gate.server import GateServer, listen, server_config
+from gate.server import GateServer
 from gate.settings import Settings, SettingsError, read_settings
 from gate.stream import JobStream
 from gate.waiting import ActivePolicy
 from gate.without_queue import WithoutQueue
 from lab.contract.names import EXIT_COULD_NOT_RUN, EXIT_OK, EXIT_USAGE
-
-# Room for some two thousand lines while whoever reads them is held up; a full pipe would hold up the gate.
-PIPE_BYTES = 1 << 20
 
 
 def main(environ: Mapping[str, str], stdout: TextIO, stderr: TextIO) -> int:
@@ -41,10 +38,10 @@ def main(environ: Mapping[str, str], stdout: TextIO, stderr: TextIO) -> int:
     except OSError as error:
         print(f"gate: cannot listen on {settings.host}:{settings.port}: {error.strerror or error}", file=stderr)
         return EXIT_COULD_NOT_RUN
-    _widen_pipe(stdout)
+    widen_pipe(stdout)
     exit_code = asyncio.run(_serve(settings, listener, stdout))
     if exit_code != EXIT_OK:
-        _forget_unwritten(stdout)
+        forget_unwritten(stdout)
     return exit_code
 
 
@@ -59,20 +56,6 @@ async def _serve(settings: Settings, listener: socket.socket, stdout: TextIO) ->
     server = GateServer(admission, server_config(app))
     await server.serve(sockets=[listener])
     return EXIT_OK if server.started and not admission.failed else EXIT_COULD_NOT_RUN
-
-
-def _forget_unwritten(stdout: TextIO) -> None:
-    # What is left for a closed pipe would fail again, noisily, when the interpreter flushes it at its end.
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, stdout.fileno())
-    os.close(nowhere)
-
-
-def _widen_pipe(stdout: TextIO) -> None:
-    if sys.platform == "linux":
-        # Not a pipe, or the machine allows no more.
-        with contextlib.suppress(OSError):
-            fcntl.fcntl(stdout.fileno(), fcntl.F_SETPIPE_SZ, PIPE_BYTES)
 
 
 if __name__ == "__main__":

@@ -1,24 +1,15 @@
-"""The gate's answers as HTTP: what was decided, or why it was not, in the shape of the contract's messages."""
+"""The gate's decisions as HTTP, in the shape of the contract's messages."""
 
 import math
 
 from fastapi import Response
-from pydantic import BaseModel
 
 from gate.events import whole_ms
-from gate.refused import RefusedError
+from gate.plain_answers import JOBS_PATH, json_answer
 from gate.waiting import Decided
 from lab.contract import names
 from lab.contract.messages import ErrorDetail, JobAccepted, JobRequest, Refusal
 from lab.policies.decision import Decision
-
-JOBS_PATH = "/v1/jobs"
-SERVER_ERROR_STATUS = 500
-
-
-def json_answer(message: BaseModel, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """A message as a JSON response."""
-    return Response(message.model_dump_json(), status, headers, media_type="application/json")
 
 
 def decided_answer(request: JobRequest, decided: Decided) -> Response:
@@ -33,13 +24,6 @@ def decided_answer(request: JobRequest, decided: Decided) -> Response:
         degraded=decided.decision.decision == "degrade",
     )
     return json_answer(accepted, 202, {"Location": f"{JOBS_PATH}/{decided.job_id}"})
-
-
-def refused_answer(refused: RefusedError) -> Response:
-    """The answer to a request refused in error."""
-    kind = "server_error" if refused.status >= SERVER_ERROR_STATUS else "invalid_request_error"
-    error = ErrorDetail(message=str(refused), type=kind, code=refused.reason)
-    return json_answer(Refusal(error=error, reason=refused.reason), refused.status)
 
 
 def _shed_answer(decided: Decided) -> Response:

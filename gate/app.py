@@ -11,17 +11,17 @@ from fastapi import FastAPI, Request, Response
 from starlette.exceptions import HTTPException
 
 from gate.admission import Admission
-from gate.answers import JOBS_PATH, decided_answer, json_answer, refused_answer
+from gate.answers import decided_answer
 from gate.body import JOB_REQUEST, parse_body, read_body, request_id_in
 from gate.events import EventWriter
 from gate.metrics import GateMetrics
+from gate.plain_answers import JOBS_PATH, job_answer, json_answer, refused_answer
 from gate.refused import RefusedError, queue_unreachable
 from gate.script import QueueUnreachableError
 from gate.service_reader import ServiceReader
 from gate.stream import JobStream
 from gate.waiting import ActivePolicy
 from gate.without_queue import WithoutQueue
-from lab.contract.messages import JobStatus
 from lab.contract.names import HEADER_RETRY_COUNT, REASON_QUEUE_UNREACHABLE
 from lab.contract.policy_spec import POLICY_ADAPTER
 
@@ -105,13 +105,9 @@ def _retry_count(http: Request) -> int:
 def _get_job(stream: JobStream) -> Callable[[str], Awaitable[Response]]:
     async def get_job(job_id: str) -> Response:
         try:
-            fields = await stream.job_hash(job_id)
+            return job_answer(job_id, await stream.job_hash(job_id))
         except QueueUnreachableError:
             raise queue_unreachable() from None
-        if "request_id" not in fields:
-            raise RefusedError("not_found", f"There is no job {job_id[:80]!r}, or it ended too long ago.")
-        known = {name: fields[name] for name in JobStatus.model_fields if name in fields}
-        return json_answer(JobStatus.model_validate_strings({"id": job_id, **known}))
 
     return get_job
 

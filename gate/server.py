@@ -5,8 +5,6 @@ SIGTERM or SIGINT --> draining: new requests are refused with 503, so that whoev
                   --> the admission core ends, exit code 0
 """
 
-import logging
-import socket
 import time
 from types import FrameType
 
@@ -15,27 +13,6 @@ import uvicorn
 from gate.admission import Admission
 
 DRAIN_NOTICE_S = 0.5
-GRACE_S = 5
-BACKLOG = 2048
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """A listening socket.
-
-    Raises:
-        OSError: the address cannot be used, such as a port in use.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio sets TCP_NODELAY only where the socket names its protocol; without it an answer waits 40 ms for an ACK.
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-        listener.listen(BACKLOG)
-    except OSError:
-        listener.close()
-        raise
-    return listener
 
 
 class GateServer(uvicorn.Server):
@@ -64,16 +41,3 @@ class GateServer(uvicorn.Server):
         self._admission.draining = True
         if self._closes_at_s is None:
             self._closes_at_s = time.monotonic() + DRAIN_NOTICE_S
-
-
-def server_config(app: object) -> uvicorn.Config:
-    """The settings of uvicorn: no access log, and its log goes where this process sends it, not to standard output."""
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    return uvicorn.Config(
-        app,  # type: ignore[arg-type]  # any ASGI application; uvicorn's own union of protocols is not exported
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        ws="none",
-        timeout_graceful_shutdown=GRACE_S,
-    )

@@ -75,12 +75,13 @@ def policy_json(policy: PolicySpec) -> str:
 
 
 def gate_environment(scenario: Scenario, letter: str) -> dict[str, str]:
-    """The gate's settings that follow from the scenario and the arm's policy."""
+    """The gate's settings that follow from the scenario and the arm's policy; BYPASS_URL is the testbed's to tell."""
     return {
         POLICY: policy_json(scenario.policies[letter]),
         POLICY_LETTER: letter,
         UTILIZATION_SMOOTHING_S: repr(scenario.stack.utilization_smoothing),
         HEARTBEAT_S: repr(scenario.stack.heartbeat),
+        ON_QUEUE_FAILURE: scenario.stack.on_queue_failure,
     }
 
 

@@ -153,6 +153,16 @@ class PolicyFault(Fault):
         return self
 
 
+class RouteFault(Fault):
+    """The edge sends every request past the gate, to the enqueue endpoint; at the end to the gate again.
+
+    Needs a stack with an edge.
+    """
+
+    kind: Literal["route"]
+    to: Literal["bypass"] = "bypass"
+
+
 AnyToxic = LatencyFault | BandwidthFault | SlowCloseFault | TimeoutFault | ResetPeerFault | SlicerFault | LimitDataFault
 AnyFault = Annotated[
     NoopFault
@@ -166,6 +176,7 @@ AnyFault = Annotated[
     | ProxyDownFault
     | ModelFault
     | ProcessFault
-    | PolicyFault,
+    | PolicyFault
+    | RouteFault,
     Field(discriminator="kind"),
 ]

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 from pydantic import TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
-from lab.contract.fault_spec import AnyFault, PolicyFault
+from lab.contract.fault_spec import AnyFault, PolicyFault, RouteFault
 from lab.contract.policy_spec import POLICY_ADAPTER, PolicySpec
 from lab.contract.spec import Spec
 from lab.contract.units import write_duration
@@ -48,8 +48,8 @@ def _kinds(union: object) -> dict[str, type[Spec]]:
     return {get_args(member.model_fields["kind"].annotation)[0]: member for member in members}
 
 
-# A switch of policy has verbs of its own.
-FAULT_KINDS = {kind: model for kind, model in _kinds(AnyFault).items() if model is not PolicyFault}
+# By hand a policy is switched by verbs of its own, and a route by a command in the edge.
+FAULT_KINDS = {kind: model for kind, model in _kinds(AnyFault).items() if model not in (PolicyFault, RouteFault)}
 POLICY_KINDS = _kinds(PolicySpec)
 
 

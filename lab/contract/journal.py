@@ -73,6 +73,8 @@ class PhaseEvent(Event):
 class DecisionEvent(Event):
     """`decision` (gate): one request decided.
 
+    Also from the enqueue endpoint, for each job that it makes: admit, reason and policy `bypass`, mode off, no numbers.
+
     In log_only, `would` is what enforce would have said; else it equals `decision`. `mode` is the one the request was
     decided in: under an enforced policy it is log_only while the estimate of the request's class is cold. `reason`
     belongs to `would`. `hard_backoff` is true where a client shed too often within its retry window was told so.
@@ -126,7 +128,7 @@ class BypassEvent(Event):
 
 
 class RefusalEvent(Event):
-    """`refusal` (gate): a request refused in error; `request_id` is None where the body named none."""
+    """`refusal` (gate, enqueue, edge): a request refused in error; `request_id` is None where the body named none."""
 
     request_id: str | None
     status: int

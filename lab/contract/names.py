@@ -25,7 +25,7 @@ Redis holds:
     shedlab:refused_until     sorted set client -> Redis time in ms at which its retry window ends
 """
 
-from typing import Final
+from typing import Final, Literal
 
 STREAM: Final = "shedlab:jobs"
 GROUP: Final = "workers"
@@ -80,6 +80,9 @@ REASON_QUEUE_FULL: Final = "queue_full"
 REASON_DRAINING: Final = "draining"
 # As a shed, where a gate is told to reject while it has no queue; else it is refused in error.
 REASON_QUEUE_UNREACHABLE: Final = "queue_unreachable"
+# Enqueued past the gate, with no decision: what stands there as the reason and as the policy.
+REASON_BYPASS: Final = "bypass"
+POLICY_BYPASS: Final = "bypass"
 # Error code of a shed whose client came back too early too often; the reason stays the policy's.
 CODE_HARD_BACKOFF: Final = "hard_backoff"
 
@@ -94,12 +97,17 @@ REFUSAL_STATUS: Final = {
     "draining": 503,
     "queue_unreachable": 503,
     "internal_error": 500,
+    # Said by the edge: whoever it routes to does not answer.
+    "route_unreachable": 502,
 }
 
 OUTCOMES: Final = ("ok", "late", "expired", "timeout", "error", "dead_lettered", "unfinished")
 
 # Names of the proxied links in Toxiproxy.
 PROXY_NAMES: Final = {"model": "model", "redis": "redis"}
+
+# The ways from the edge to the queue: through the gate, or past it by the enqueue endpoint.
+Route = Literal["gate", "bypass"]
 
 # Exit codes of the front desk and of the services.
 EXIT_OK: Final = 0

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from lab.contract.alert_spec import Alert
-from lab.contract.fault_spec import AnyFault, Fault, ModelFault, PolicyFault, ProcessFault
+from lab.contract.fault_spec import AnyFault, Fault, ModelFault, PolicyFault, ProcessFault, RouteFault
 from lab.contract.names import SERVICE_SAMPLES
 from lab.contract.policy_spec import PolicySpec
 from lab.contract.spec import Spec, SpecError
@@ -42,7 +42,12 @@ class Breaker(Spec):
 
 
 class Stack(Spec):
-    """The stack of one arm. `retry_budget` is retries per first attempt, above which `max_attempts` allows none."""
+    """The stack of one arm. `retry_budget` is retries per first attempt, above which `max_attempts` allows none.
+
+    With `edge` requests come through a reverse proxy that can be switched to an enqueue endpoint, past the gate.
+    `on_queue_failure` is what the gate does with a request while Redis does not answer: refuse it in error, shed it, or
+    forward it to the enqueue endpoint and shed it where that fails too.
+    """
 
     workers: Annotated[int, Field(ge=1, le=64)] = 2
     slots: Annotated[int, Field(ge=1, le=256)] = 4
@@ -57,11 +62,18 @@ class Stack(Spec):
     drain: Annotated[Duration, Field(gt=0)] = 30.0
     breaker: Breaker | None = None
     retry_budget: Ratio | None = None
+    edge: bool = False
+    on_queue_failure: Literal["closed", "reject", "bypass"] = "closed"
 
     @property
     def total_slots(self) -> int:
         """Slots of all workers together."""
         return self.workers * self.slots
+
+    @property
+    def has_enqueue(self) -> bool:
+        """Whether an enqueue endpoint runs beside the gate."""
+        return self.edge or self.on_queue_failure == "bypass"
 
 
 class WarmUp(Spec):
@@ -184,6 +196,10 @@ class Scenario(Spec):
             )
         if isinstance(fault, ProcessFault):
             self._check_process(fault, index)
+        if isinstance(fault, RouteFault) and not self.stack.edge:
+            raise SpecError(
+                "there is no edge whose route could be switched; add `edge: true` to stack", *("faults", index, "kind")
+            )
 
     def _check_switches(self) -> None:
         """Each switch of policy puts back what it found, which is right only where the later of two ends first."""

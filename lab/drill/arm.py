@@ -15,6 +15,7 @@ from redis.exceptions import RedisError
 
 from lab.contract.messages import Job
 from lab.drill.counters import check_counters
+from lab.drill.edge_check import check_edge
 from lab.drill.faults import FaultError
 from lab.drill.header import run_header
 from lab.drill.host import sample_host
@@ -139,6 +140,14 @@ class _Play:
         await self._stack.start()
         await self._probe.wait_until_up(self._scenario.stack.workers, BRING_UP_WITHIN_S)
         self._check(await self._probe.check_clock())
+        if self._scenario.stack.edge:
+            await self._check_edge()
+
+    async def _check_edge(self) -> None:
+        edge = await check_edge(self._stack, self._probe, self._scenario.workload.shortest_deadline_s)
+        self._check(edge)
+        if not edge.ok:
+            raise StackError(edge.detail)
 
     async def _check_steady_state(self) -> None:
         self._phase("steady_state")

@@ -35,6 +35,9 @@ def run_header(plan: Plan, arm: Arm, testbed: Versioned) -> dict[str, Any]:
     """Fields of the journal's `run` event."""
     schedule = plan.schedules[arm.repeat]
     policy = plan.played.policies[arm.letter]
+    parts = testbed.versions()
+    if not plan.played.stack.edge:
+        parts.pop("edge", None)
     return {
         "run_id": plan.run_id,
         "scenario_name": plan.played.name,
@@ -53,7 +56,7 @@ def run_header(plan: Plan, arm: Arm, testbed: Versioned) -> dict[str, Any]:
         "schedule_sha256": schedule.sha256,
         "schedule_count": schedule.count,
         "arms_side_by_side": plan.side_by_side,
-        "versions": {"shedlab": __version__, "python": platform.python_version(), **testbed.versions(), **_packages()},
+        "versions": {"shedlab": __version__, "python": platform.python_version(), **parts, **_packages()},
         "host": {
             "platform": platform.platform(),
             "cores": os.cpu_count() or 1,

@@ -66,7 +66,11 @@ class StackProbe:
         for link, (listen, upstream) in self._addresses.proxied.items():
             await self._proxy_call(self.proxy.point_proxy, link, listen, upstream)
         await _until(lambda: self._is_healthy(self._addresses.model_url), "the model to answer", deadline)
-        await _until(self._gate_is_ready, "the gate to reach Redis", deadline)
+        await _until(lambda: self._reaches_redis(self._addresses.gate_url), "the gate to reach Redis", deadline)
+        if (enqueue := self._addresses.enqueue_url) is not None:
+            await _until(lambda: self._reaches_redis(enqueue), "the enqueue endpoint to reach Redis", deadline)
+        if (edge := self._addresses.edge_url) is not None:
+            await _until(lambda: self._is_healthy(edge), "the edge to reach the gate", deadline)
         await _until(lambda: self._workers_beat(workers), f"{workers} workers to send heartbeats", deadline)
 
     async def check_clock(self) -> Check:
@@ -84,7 +88,7 @@ class StackProbe:
         names = [f"{PROBE_PREFIX}{number}" for number in range(1, scenario.stack.total_slots + 1)]
         deadline_s = scenario.workload.shortest_deadline_s
         try:
-            probes = (self._run_probe(name, deadline_s) for name in names)
+            probes = (self.run_probe(name, deadline_s, self._addresses.gate_url) for name in names)
             outcomes = await asyncio.wait_for(asyncio.gather(*probes), within_s)
         except TimeoutError:
             return Check(
@@ -109,6 +113,8 @@ class StackProbe:
             evidence["policy"] = await self._policy()
             evidence["model"] = (await self.http.get(f"{self._addresses.model_url}/admin/config")).json()
             evidence["stream_length"] = await self.redis.xlen(STREAM)
+            if self._addresses.edge_url is not None:
+                evidence["route"] = await self.route()
             evidence["pending"] = (await self.redis.xpending(STREAM, GROUP))["pending"]
         except (ToxiproxyError, httpx.HTTPError, RedisError, ValueError, KeyError, TypeError) as error:
             return Check(
@@ -120,6 +126,8 @@ class StackProbe:
             left.append(f"the gate has policy {evidence['policy']}, and began with {self._policy_at_start}")
         if not evidence["model"].get("at_rest"):
             left.append("the model is not at rest")
+        if evidence.get("route", "gate") != "gate":
+            left.append(f"the edge's route is {evidence['route']}, not gate")
         if evidence["stream_length"] or evidence["pending"]:
             left.append(f"the stream holds {evidence['stream_length']} entries, {evidence['pending']} of them pending")
         return Check(
@@ -157,7 +165,12 @@ class StackProbe:
         told: dict[str, Any] = (await self.http.get(f"{self._addresses.gate_url}/admin/policy")).json()
         return told
 
-    async def _run_probe(self, name: str, deadline_s: float) -> str:
+    async def route(self) -> str:
+        """Which route the edge says it takes."""
+        return (await self.http.get(f"{self._addresses.edge_url}/route")).text.strip()
+
+    async def run_probe(self, name: str, deadline_s: float, url: str) -> str:
+        """Sends a probe job to this way in; its outcome, or what came instead. Raises httpx.HTTPError."""
         body = JobRequest(
             request_id=name,
             job_class="probe",
@@ -166,12 +179,12 @@ class StackProbe:
             work_s=0.02,
             first_token_s=0.01,
         )
-        answer = await self.http.post(f"{self._addresses.gate_url}/v1/jobs", json=body.model_dump())
+        answer = await self.http.post(f"{url}/v1/jobs", json=body.model_dump())
         if answer.status_code != httpx.codes.ACCEPTED:
             # A policy may shed the probes of a stack that is still warm; that too is an answer.
             return "shed" if answer.status_code == httpx.codes.TOO_MANY_REQUESTS else f"status {answer.status_code}"
         while True:
-            job = (await self.http.get(f"{self._addresses.gate_url}{answer.headers['location']}")).json()
+            job = (await self.http.get(f"{url}{answer.headers['location']}")).json()
             if job.get("outcome"):
                 return str(job["outcome"])
             await asyncio.sleep(POLL_S)
@@ -185,8 +198,8 @@ class StackProbe:
     async def _is_healthy(self, url: str) -> bool:
         return (await self.http.get(f"{url}/health")).status_code == httpx.codes.OK
 
-    async def _gate_is_ready(self) -> bool:
-        return bool((await self.http.get(f"{self._addresses.gate_url}/health")).json().get("redis"))
+    async def _reaches_redis(self, url: str) -> bool:
+        return bool((await self.http.get(f"{url}/health")).json().get("redis"))
 
     async def _workers_beat(self, workers: int) -> bool:
         return bool(await self.redis.zcard(HEARTBEATS_KEY) >= workers)

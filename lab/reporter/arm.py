@@ -162,7 +162,12 @@ def _moments(journal: Journal, start_at: float) -> tuple[Moment, ...]:
         for end in journal.tables["exit"].to_dict("records")
         if not end["expected"]
     ]
-    return tuple(sorted(faults + exits, key=lambda moment: moment.actual_s))
+    edge = [
+        Moment("edge", "checked", None, check["at"] - start_at, bool(check["ok"]), check["detail"], None)
+        for check in journal.tables["check"].to_dict("records")
+        if check["name"] == "edge"
+    ]
+    return tuple(sorted(faults + exits + edge, key=lambda moment: moment.actual_s))
 
 
 def _capacity(checks: pd.DataFrame) -> dict[str, Any] | None:
@@ -173,5 +178,5 @@ def _capacity(checks: pd.DataFrame) -> dict[str, Any] | None:
 
 def _breakdown(table: pd.DataFrame) -> dict[str, float]:
     # Older journals tell of no waiting.
-    told = {} if table.empty else table.iloc[-1].dropna()
-    return {str(name): float(value) for name, value in told.items()}
+    told = table.tail(1).dropna(axis="columns").to_dict("records")
+    return {str(name): float(value) for name, value in told[0].items()} if told else {}

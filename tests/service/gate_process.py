@@ -1,4 +1,4 @@
-"""A gate as its own process, with its events read from standard output, for service tests."""
+"""A gate, or the way past it, as its own process, with its events read from standard output, for service tests."""
 
 import asyncio
 import json
@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import httpx
 
-from gate.answers import JOBS_PATH
+from gate.plain_answers import JOBS_PATH
 from tests.service.redis_servers import LOOPBACK, free_port
 
 PROJECT_ROOT = Path(__file__).parents[2]
@@ -29,16 +29,16 @@ def await_that(what: str, holds: Callable[[], bool]) -> None:
 
 
 class GateProcess:
-    """A running gate."""
+    """A running gate, or with `module` gate.enqueue the endpoint past it."""
 
-    def __init__(self, folder: Path, port: int, environ: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, port: int, environ: Mapping[str, str], module: str) -> None:
         self.port = port
         self.url = f"http://{LOOPBACK}:{port}"
         self._output = folder / f"gate-{port}.jsonl"
         self.log = folder / f"gate-{port}.log"
         with self._output.open("w") as stdout, self.log.open("w") as stderr:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "gate"], cwd=PROJECT_ROOT, env=dict(environ), stdout=stdout, stderr=stderr
+                [sys.executable, "-m", module], cwd=PROJECT_ROOT, env=dict(environ), stdout=stdout, stderr=stderr
             )
 
     def events(self, *kinds: str) -> list[dict[str, Any]]:
@@ -65,11 +65,11 @@ class GateProcess:
 
 
 @contextmanager
-def gate_running(folder: Path, redis_url: str, **environ: str) -> Iterator[GateProcess]:
+def gate_running(folder: Path, redis_url: str, *, module: str = "gate", **environ: str) -> Iterator[GateProcess]:
     """A gate that listens; whether it reaches its queue is for the test to await."""
     port = free_port()
     settings = {"HOST": LOOPBACK, "PORT": str(port), "REDIS_URL": redis_url, **environ}
-    gate = GateProcess(folder, port, settings)
+    gate = GateProcess(folder, port, settings, module)
     try:
         await_that("a gate that answers /health", lambda: bool(gate.health()))
         yield gate

@@ -19,8 +19,8 @@ import httpx
 import pytest
 import redis
 
+from gate.listening import listen
 from gate.sampling import SAMPLE_INTERVAL_S
-from gate.server import listen
 from gate.service_reader import READ_INTERVAL_S
 from lab.contract import names
 from lab.contract.messages import MAX_BODY_BYTES, JobAccepted, JobStatus, Refusal

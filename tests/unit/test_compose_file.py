@@ -25,7 +25,7 @@ EXAMPLE = dict(
 )
 # A drill leaves these to the machine and its .env: images and limits, and services or volumes it does not use.
 THE_MACHINES = {
-    *("PYTHON_IMAGE", "REDIS_IMAGE", "TOXIPROXY_IMAGE", "TAG"),
+    *("PYTHON_IMAGE", "REDIS_IMAGE", "TOXIPROXY_IMAGE", "NGINX_IMAGE", "TAG"),
     *("SERVICE_MEMORY", "REDIS_MEMORY", "LOADGEN_MEMORY", "LOADGEN_STOP_GRACE"),
     *("SCENARIO", "SPEED"),
 }
@@ -45,8 +45,10 @@ def test_every_variable_has_a_default_and_stands_in_the_example_with_it() -> Non
 def test_the_services_and_the_name_are_those_of_the_readme() -> None:
     assert COMPOSE["name"] == "shedlab"
     assert "version" not in COMPOSE
-    assert set(SERVICES) == {"redis", "toxiproxy", "mock-model", "gate", "worker", "loadgen", "schedule"}
-    assert [name for name in SERVICES if "profiles" in SERVICES[name]] == ["schedule", "loadgen"]
+    always = {"redis", "toxiproxy", "mock-model", "gate", "worker"}
+    assert set(SERVICES) == always | {"loadgen", "schedule", "enqueue", "edge"}
+    profiles = {name: service["profiles"] for name, service in SERVICES.items() if "profiles" in service}
+    assert profiles == {"schedule": ["load"], "loadgen": ["load"], "enqueue": ["edge"], "edge": ["edge"]}
 
 
 def test_the_worker_can_be_scaled() -> None:
@@ -93,22 +95,22 @@ def test_a_service_that_stays_has_a_health_check_in_exec_form(name: str) -> None
     assert check["interval"] == "${HEALTH_INTERVAL:-2s}"
 
 
-@pytest.mark.parametrize("name", ["redis", "toxiproxy", "mock-model"])
+@pytest.mark.parametrize("name", ["redis", "toxiproxy", "mock-model", "enqueue"])
 def test_what_has_no_door_lock_is_published_on_loopback_whatever_is_set(name: str) -> None:
     assert all(port.startswith("127.0.0.1:") for port in SERVICES[name]["ports"])
 
 
-@pytest.mark.parametrize("name", ["gate", "loadgen"])
+@pytest.mark.parametrize("name", ["gate", "loadgen", "edge"])
 def test_the_other_ports_are_published_where_bind_addr_says(name: str) -> None:
     assert all(port.startswith("${BIND_ADDR:-127.0.0.1}:") for port in SERVICES[name]["ports"])
 
 
 def test_a_drill_decides_every_variable_that_is_not_the_machines() -> None:
     scenario = load_scenario(ROOT / "scenarios" / "slow_provider.yaml").scenario
-    decided = arm_variables(scenario, "B", Ports(1, 2, 3, 4, 5, 6))
+    decided = arm_variables(scenario, "B", Ports(1, 2, 3, 4, 5, 6, 7, 8))
     assert set(DEFAULTS) - set(decided) == THE_MACHINES | SET_LATER
 
 
 def test_each_image_has_a_lock_of_its_own() -> None:
-    built = {name for name, service in SERVICES.items() if "build" in service}
+    built = {service["build"]["target"] for service in SERVICES.values() if "build" in service}
     assert {f"requirements-{name}.lock" for name in built} == {path.name for path in (ROOT / "locks").iterdir()}

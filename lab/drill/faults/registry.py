@@ -1,12 +1,21 @@
 """From a declared fault to its injector, and to its name in this drill."""
 
-from lab.contract.fault_spec import AnyFault, ModelFault, NoopFault, PolicyFault, ProcessFault, ProxyDownFault
+from lab.contract.fault_spec import (
+    AnyFault,
+    ModelFault,
+    NoopFault,
+    PolicyFault,
+    ProcessFault,
+    ProxyDownFault,
+    RouteFault,
+)
 from lab.drill.faults import Injector, Target
 from lab.drill.faults.model import ModelInjector
 from lab.drill.faults.noop import NoopInjector
 from lab.drill.faults.policy import PolicyInjector
 from lab.drill.faults.process import ProcessInjector
 from lab.drill.faults.proxy_down import ProxyDownInjector
+from lab.drill.faults.route import RouteInjector
 from lab.drill.faults.toxic import ToxicInjector
 from lab.drill.probes import StackProbe
 
@@ -19,16 +28,20 @@ def fault_name(fault: AnyFault, number: int) -> str:
 def make_injector(fault: AnyFault, number: int, stack: Target, probe: StackProbe) -> Injector:
     """The injector of one declared fault."""
     name = fault_name(fault, number)
+    injector: Injector
     match fault:
         case NoopFault():
-            return NoopInjector(name, stack, probe)
+            injector = NoopInjector(name, stack, probe)
         case ModelFault():
-            return ModelInjector(name, fault, stack, probe)
+            injector = ModelInjector(name, fault, stack, probe)
         case ProcessFault():
-            return ProcessInjector(name, fault, stack, probe)
+            injector = ProcessInjector(name, fault, stack, probe)
         case PolicyFault():
-            return PolicyInjector(name, fault, stack, probe)
+            injector = PolicyInjector(name, fault, stack, probe)
+        case RouteFault():
+            injector = RouteInjector(name, stack, probe)
         case ProxyDownFault():
-            return ProxyDownInjector(name, fault, stack, probe)
+            injector = ProxyDownInjector(name, fault, stack, probe)
         case _:
-            return ToxicInjector(name, fault, stack, probe)
+            injector = ToxicInjector(name, fault, stack, probe)
+    return injector

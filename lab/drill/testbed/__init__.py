@@ -6,12 +6,16 @@ from pathlib import Path
 from typing import Protocol
 
 from lab.contract.fault_spec import ProcessFault
+from lab.contract.names import Route
 from lab.contract.scenario import Scenario
 
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Where a stack's doors are, on the runner's machine. `proxied` maps a link to (listen, upstream) of its proxy."""
+    """Where a stack's doors are, on the runner's machine. `proxied` maps a link to (listen, upstream) of its proxy.
+
+    `enqueue_url` and `edge_url` are None where the stack has no such part.
+    """
 
     redis_url: str
     gate_url: str
@@ -19,6 +23,8 @@ class Addresses:
     proxy_host: str
     proxy_port: int
     proxied: dict[str, tuple[str, str]]
+    enqueue_url: str | None = None
+    edge_url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +65,9 @@ class Stack(Protocol):
 
     async def worker_metrics(self) -> list[str]:
         """What each running worker's /metrics tells, as Prometheus text. Raises StackError."""
+
+    async def set_route(self, route: Route) -> None:
+        """Sends what comes to the edge that way from now on; without an edge nothing. Raises StackError."""
 
     async def stop_workers(self) -> None:
         """Asks the workers to finish, and ends those that do not."""

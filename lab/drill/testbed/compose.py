@@ -2,6 +2,8 @@
 
 loadgen --> gate --> redis <-- worker x N --> toxiproxy --> mock-model
                       ^ (through toxiproxy too, where a fault is declared on that link)
+
+An edge and an enqueue endpoint are added where the scenario says so; see edge.py.
 """
 
 import asyncio
@@ -11,9 +13,11 @@ from pathlib import Path
 from lab.contract import environment as env
 from lab.contract.endpoint import ModelEndpoint
 from lab.contract.fault_spec import ProcessFault
+from lab.contract.names import Route
 from lab.contract.scenario import Scenario
 from lab.drill.testbed import Addresses, Follow, ServiceExit, Stack, StackError
 from lab.drill.testbed.container import Container
+from lab.drill.testbed.edge import route_command
 from lab.drill.testbed.engine import compose_command, drive_engine, engine_environment
 from lab.drill.testbed.images import image_versions
 from lab.drill.testbed.leftovers import OWNER_VARIABLE, RUN_VARIABLE, end_orphans, owner_mark
@@ -174,7 +178,12 @@ class ComposeStack:
     async def worker_metrics(self) -> list[str]:
         """Asked inside the containers, since a scaled service has no port on the host."""
         workers = [c for service, c in self._containers.items() if service.startswith("worker") and not c.end_expected]
-        return list(await asyncio.gather(*(worker.run(*ASK_METRICS) for worker in workers)))
+        return list(await asyncio.gather(*(worker.carry_out(*ASK_METRICS) for worker in workers)))
+
+    async def set_route(self, route: Route) -> None:
+        """From the next request on, by the command that a user would give."""
+        if self._scenario.stack.edge:
+            await self._containers["edge-1"].carry_out(*route_command(route))
 
     async def stop_workers(self) -> None:
         """SIGTERM, their own drain, then SIGKILL; all they said is in their files afterwards."""
@@ -184,7 +193,7 @@ class ComposeStack:
     async def stop(self) -> list[str]:
         """Ends all, the load first, and removes the project; returns a sentence for what is still there."""
         try:
-            for role in ("loadgen", "gate", "worker", "model"):
+            for role in ("loadgen", "edge", "gate", "enqueue", "worker", "model"):
                 await self._stop([c for s, c in self._containers.items() if s.split("-")[0] == role], STOP_GRACE_S)
         except StackError:
             # Removed with force below, whatever it is.
@@ -251,10 +260,15 @@ class ComposeStack:
 
     def _service_names(self) -> list[str]:
         workers = [f"worker-{number}" for number in range(1, self._scenario.stack.workers + 1)]
-        return ["redis", "toxiproxy", "model-1", "gate-1", *workers]
+        return ["redis", "toxiproxy", "model-1", "gate-1", *(f"{way}-1" for way in self._ways_in()), *workers]
 
     def _services(self) -> tuple[str, ...]:
-        return ("redis", "toxiproxy", "mock-model", "gate", "worker")
+        return ("redis", "toxiproxy", "mock-model", "gate", *self._ways_in(), "worker")
+
+    def _ways_in(self) -> tuple[str, ...]:
+        """What the scenario wants beside the gate."""
+        stack = self._scenario.stack
+        return (*(("enqueue",) if stack.has_enqueue else ()), *(("edge",) if stack.edge else ()))
 
     async def _compose(self, *arguments: str, timeout_s: float) -> None:
         command = compose_command(self._place.project, *arguments)
@@ -275,7 +289,8 @@ def arm_variables(scenario: Scenario, letter: str, ports: Ports) -> dict[str, st
         "WORKER_STOP_GRACE": f"{WORKER_STOP_GRACE_S}s",
         env.MODEL_URL: f"http://{MODEL_LINK}/v1",
         env.MODEL_API_KEY: "",
-        env.TARGET_URL: "http://gate:8080",
+        env.BYPASS_URL: "http://enqueue:8081/v1/jobs",
+        env.TARGET_URL: "http://edge:8088" if stack.edge else "http://gate:8080",
         env.SCHEDULE_FILE: SCHEDULE_IN_CONTAINER,
         env.LOAD_PAGE_PORT: "",
         "LOCUST_PORT": "0",
@@ -284,6 +299,8 @@ def arm_variables(scenario: Scenario, letter: str, ports: Ports) -> dict[str, st
         "REDIS_PORT": str(ports.redis),
         "MODEL_PORT": str(ports.model),
         "TOXIPROXY_PORT": str(ports.proxy),
+        "ENQUEUE_PORT": str(ports.enqueue),
+        "EDGE_PORT": str(ports.edge),
         "HEALTH_INTERVAL": NO_HEALTH_CHECKS,
         "LOG_MAX_SIZE": LOG_MAX_SIZE,
     }
@@ -312,4 +329,6 @@ def _addresses(scenario: Scenario, ports: Ports, endpoint: ModelEndpoint | None)
         proxy_host=LOOPBACK,
         proxy_port=ports.proxy,
         proxied=links,
+        enqueue_url=f"http://{LOOPBACK}:{ports.enqueue}" if scenario.stack.has_enqueue else None,
+        edge_url=f"http://{LOOPBACK}:{ports.edge}" if scenario.stack.edge else None,
     )

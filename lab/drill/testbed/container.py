@@ -88,7 +88,7 @@ class Container:
         """`docker ARGUMENTS <container>`. Raises StackError."""
         return await drive_engine(*arguments, self.name, timeout_s=ORDER_TIMEOUT_S)
 
-    async def run(self, *command: str) -> str:
+    async def carry_out(self, *command: str) -> str:
         """What a command prints inside it. Raises StackError."""
         return await drive_engine("exec", self.name, *command, timeout_s=ORDER_TIMEOUT_S)
 

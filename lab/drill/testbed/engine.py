@@ -107,9 +107,9 @@ def docker_program() -> str:
 
 
 def compose_command(project: str, *arguments: str) -> tuple[str, ...]:
-    """`docker compose` for one project of this checkout, the load included."""
+    """`docker compose` for one project of this checkout, the load and the edge included."""
     named = ("compose", "--file", str(COMPOSE_FILE), "--project-name", project)
-    return (*named, "--profile", "load", *arguments)
+    return (*named, "--profile", "load", "--profile", "edge", *arguments)
 
 
 def engine_environment(variables: Mapping[str, str]) -> dict[str, str]:

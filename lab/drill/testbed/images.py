@@ -70,7 +70,10 @@ def make_images() -> None:
 
 
 @functools.cache
+def _image_versions() -> dict[str, str]:
+    return {"engine": engine_version(), "compose": compose_version(), **base_images()}
+
+
 def image_versions() -> dict[str, str]:
     """Names of what a stack is made of, for the report."""
-    images = base_images()
-    return {"engine": engine_version(), "compose": compose_version(), **images}
+    return dict(_image_versions())

@@ -2,12 +2,15 @@
 
 loadgen --> gate --> redis <-- worker x N --> toxiproxy --> model
                       ^ (through toxiproxy too, where a fault is declared on that link)
+
+An edge and an enqueue endpoint are added where the scenario says so; see edge.py.
 """
 
 import asyncio
 import os
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -15,19 +18,22 @@ import httpx
 from lab.contract import environment as env
 from lab.contract.endpoint import ModelEndpoint
 from lab.contract.fault_spec import ProcessFault
+from lab.contract.names import Route
 from lab.contract.scenario import Scenario
 from lab.drill.testbed import Addresses, Follow, ServiceExit, Stack, StackError
+from lab.drill.testbed.edge import LOCAL_FLAGS, switch_local, write_local_config
 from lab.drill.testbed.leftovers import OWNER_VARIABLE, RUN_VARIABLE, end_orphans, owner_mark
 from lab.drill.testbed.links import proxies_redis
 from lab.drill.testbed.ports import LOOPBACK, free_ports, several_free_ports
 from lab.drill.testbed.process import STOP_GRACE_S, Command, ServiceProcess
-from lab.drill.testbed.programs import redis_program, toxiproxy_program
+from lab.drill.testbed.programs import edge_program, redis_program, toxiproxy_program
 
 PROJECT_ROOT = Path(__file__).parents[3]
 # Workers get this long beyond their own bound to finish what they run.
 WORKER_STOP_GRACE_S = env.WORKER_DRAIN_S + 2.0
 LOG_DIR = "logs"
 METRICS_TIMEOUT_S = 5.0
+EDGE_DIR = "edge"
 WATCH_EVERY_S = 0.1
 # What these print is for people; they say no events.
 SILENT = ("redis", "toxiproxy")
@@ -47,7 +53,12 @@ class LocalTestbed:
 
     def versions(self) -> dict[str, str]:
         """The servers' own words for their versions."""
-        return {"redis": redis_program().version, "toxiproxy": toxiproxy_program(0).version}
+        edge = edge_program()
+        return {
+            "redis": redis_program().version,
+            "toxiproxy": toxiproxy_program(0).version,
+            "edge": edge.version if edge else "none: there is no nginx on PATH",
+        }
 
     def new_stack(self, scenario: Scenario, letter: str, arm_dir: Path, run_id: str, follow: Follow) -> Stack:
         """A stack on free ports, its logs in the arm's folder."""
@@ -80,6 +91,7 @@ class LocalStack:
         self._ports = free_ports()
         # As many as a scale may ask for, so that no two workers are given one.
         self._metrics_ports = several_free_ports(_most_workers(scenario))
+        self._edge = edge_program() if scenario.stack.edge else None
         self.addresses = self._addresses()
         self._processes = {process.command.service: process for process in map(self._process, self._commands(letter))}
         self._watches: dict[str, asyncio.Task[ServiceExit]] = {}
@@ -87,6 +99,8 @@ class LocalStack:
     async def start(self) -> None:
         """Starts every process at once: each service retries what it depends on."""
         (self._arm_dir / LOG_DIR).mkdir(exist_ok=True)
+        if self._edge is not None:
+            write_local_config(self._arm_dir / EDGE_DIR, self._ports)
         for process in self._processes.values():
             await self._launch(process)
 
@@ -165,13 +179,18 @@ class LocalStack:
                 raise StackError(f"a worker's /metrics does not answer: {type(error).__name__} {error}") from None
         return [answer.text for answer in answers]
 
+    async def set_route(self, route: Route) -> None:
+        """From the next request on."""
+        if self._edge is not None:
+            switch_local(self._arm_dir / EDGE_DIR, route)
+
     async def stop_workers(self) -> None:
         """SIGTERM, their own drain, then SIGKILL."""
         await asyncio.gather(*(worker.stop(WORKER_STOP_GRACE_S) for worker in self._workers()))
 
     async def stop(self) -> list[str]:
         """Ends all: the load first, then what it talks to, the queue last."""
-        order = ("loadgen", "gate", "worker", "model", "toxiproxy", "redis")
+        order = ("loadgen", "edge", "gate", "enqueue", "worker", "model", "toxiproxy", "redis")
         for role in order:
             members = [process for service, process in self._processes.items() if service.split("-")[0] == role]
             await asyncio.gather(*(process.stop() for process in members))
@@ -205,6 +224,8 @@ class LocalStack:
             proxy_host=LOOPBACK,
             proxy_port=ports.proxy,
             proxied=links,
+            enqueue_url=f"http://{LOOPBACK}:{ports.enqueue}" if self._scenario.stack.has_enqueue else None,
+            edge_url=None if self._edge is None else f"http://{LOOPBACK}:{ports.edge}",
         )
 
     def _commands(self, letter: str) -> list[Command]:
@@ -214,13 +235,33 @@ class LocalStack:
         redis_flags = ("--bind", LOOPBACK, "--port", str(ports.redis), "--set-proc-title", "no", *REDIS_IN_MEMORY)
         proxy_flags = ("--host", LOOPBACK, "--port", str(ports.proxy))
         gate = {env.REDIS_URL: self.addresses.redis_url, **env.gate_environment(scenario, letter)}
+        if self.addresses.enqueue_url is not None:
+            gate[env.BYPASS_URL] = f"{self.addresses.enqueue_url}/v1/jobs"
         return [
             self._command("redis", (*redis_program().argv, *redis_flags), {}),
             self._command("toxiproxy", (*toxiproxy_program(scenario.workload.seed).argv, *proxy_flags), {}),
             self._python("model-1", "mock_model", {env.PORT: str(ports.model), **env.model_environment(scenario)}),
             self._python("gate-1", "gate", {env.PORT: str(ports.gate), **gate}),
+            *self._ways_in(),
             *(self._worker_command(number) for number in range(1, scenario.stack.workers + 1)),
         ]
+
+    def _ways_in(self) -> list[Command]:
+        """What the scenario wants beside the gate."""
+        found = []
+        if self._scenario.stack.has_enqueue:
+            settings = {env.PORT: str(self._ports.enqueue), env.REDIS_URL: self.addresses.redis_url}
+            found.append(self._python("enqueue-1", "gate.enqueue", settings))
+        if self._edge is not None:
+            edge = self._command("edge-1", (*self._edge.argv, *LOCAL_FLAGS), {})
+            found.append(replace(edge, cwd=self._arm_dir / EDGE_DIR))
+        return found
+
+    def _load_url(self) -> str:
+        """Where the load enters: by the edge where there is one, straight past the gate where there should be."""
+        told = self.addresses
+        past = told.enqueue_url if self._scenario.stack.edge else None
+        return told.edge_url or past or told.gate_url
 
     def _worker_command(self, number: int) -> Command:
         redis_port = self._ports.redis_link if "redis" in self.addresses.proxied else self._ports.redis
@@ -240,7 +281,7 @@ class LocalStack:
     def _loadgen_command(self, schedule: Path) -> Command:
         settings = {
             env.SCHEDULE_FILE: str(schedule.resolve()),
-            env.TARGET_URL: self.addresses.gate_url,
+            env.TARGET_URL: self._load_url(),
             **env.loadgen_environment(self._scenario),
         }
         return self._python("loadgen", "loadgen", settings)

@@ -17,6 +17,8 @@ class Ports:
     proxy: int
     model_link: int
     redis_link: int
+    enqueue: int
+    edge: int
 
 
 def free_ports() -> Ports:

@@ -43,13 +43,18 @@ def toxiproxy_program(seed: int) -> Program:
     """`toxiproxy-server` on PATH, else the lab's own proxy, whose draws follow `seed`."""
     found = shutil.which("toxiproxy-server")
     if found:
-        return Program((found,), _version_of(found))
+        return Program((found,), _version_of(found, "-version"))
     return Program((sys.executable, "-m", "lab.toxiproxy", "--seed", str(seed)), f"embedded {__version__}")
 
 
-def _version_of(program: str) -> str:
-    """The first line of what `--version` or `-version` prints."""
-    flag = "-version" if "toxiproxy" in program else "--version"
+def edge_program() -> Program | None:
+    """`nginx` on PATH, None where there is none."""
+    found = shutil.which("nginx")
+    return None if found is None else Program((found,), _version_of(found, "-v").removeprefix("nginx version: "))
+
+
+def _version_of(program: str, flag: str = "--version") -> str:
+    """The first line of what the program prints with `flag`."""
     try:
         said = subprocess.run(  # noqa: S603 - a program found on PATH or shipped in a wheel
             [program, flag], capture_output=True, text=True, timeout=VERSION_TIMEOUT_S, check=False
