@@ -72,9 +72,10 @@ def load_switches(state: State, runtime: str) -> list[Switch]:
 
 
 def policy_words(policy: PolicySpec | dict[str, Any]) -> str:
-    """Such as `queue_age max_age 2s, enforce`."""
+    """Such as `queue_age max_age 2s, enforce`; how it estimates and degrades is for who asks the gate."""
     told: dict[str, Any] = policy if isinstance(policy, dict) else json.loads(policy_json(policy))
-    bounds = [f"{key} {value}" for key, value in told.items() if key not in ("kind", "mode", "why")]
+    unsaid = ("kind", "mode", "why", "estimate", "degrade")
+    bounds = [f"{key} {value}" for key, value in told.items() if key not in unsaid and value is not None]
     return f"{' '.join([told['kind'], *bounds])}, {told['mode']}"
 
 
