@@ -50,11 +50,11 @@ async def _serve(settings: Settings, listener: socket.socket, stdout: TextIO) ->
     events = EventWriter(stdout, metrics)
     stream = JobStream(settings.redis_url, settings.utilization_smoothing_s, settings.heartbeat_s)
     admission = Admission(stream, ActivePolicy.of(settings.policy, settings.policy_letter), events)
-    bypass = None if settings.bypass_url is None else Bypass(settings.bypass_url)
-    without_queue = WithoutQueue(bypass, admission, events, rejects=settings.on_queue_failure == "reject")
-    app = create_app(Gate(admission, stream, events, metrics, without_queue))
-    server = GateServer(admission, server_config(app))
-    await server.serve(sockets=[listener])
+    with contextlib.nullcontext() if settings.bypass_url is None else Bypass(settings.bypass_url) as bypass:
+        without_queue = WithoutQueue(bypass, admission, events, rejects=settings.on_queue_failure == "reject")
+        app = create_app(Gate(admission, stream, events, metrics, without_queue))
+        server = GateServer(admission, server_config(app))
+        await server.serve(sockets=[listener])
     return EXIT_OK if server.started and not admission.failed else EXIT_COULD_NOT_RUN
 
 

@@ -47,6 +47,12 @@ def test_the_flagship_and_the_quick_check_are_shipped() -> None:
     assert {"slow_provider", "quick_check"} <= {path.stem for path in FILES}
 
 
+def test_a_breaker_and_a_policy_with_the_third_answer_are_shipped() -> None:
+    shipped = [load_scenario(path).scenario for path in FILES]
+    assert any(scenario.stack.breaker for scenario in shipped)
+    assert any(getattr(policy, "degrade", None) for scenario in shipped for policy in scenario.policies.values())
+
+
 def test_every_key_of_the_models_has_a_line_in_the_readme() -> None:
     assert properties() - set(KEY_LINE.findall(README)) == set()
 
