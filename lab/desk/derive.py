@@ -43,16 +43,16 @@ def _basis(loaded: LoadedScenario, run: str | None) -> tuple[Basis, list[str]]:
     basis = declared_basis(loaded.scenario, requests)
     if basis is None:
         raise DeskError(f"{loaded.scenario.name} declares no rate to derive thresholds from")
-    return (basis, []) if run is None else _measured(basis, run)
+    return (basis, []) if run is None else _measured(basis, loaded.scenario.name, run)
 
 
-def _measured(basis: Basis, run: str) -> tuple[Basis, list[str]]:
+def _measured(basis: Basis, scenario_name: str, run: str) -> tuple[Basis, list[str]]:
     # Here, since pandas takes a second to load.
     from lab.reporter.baseline import read_baseline  # noqa: PLC0415
     from lab.reporter.errors import ReportError  # noqa: PLC0415
 
     try:
-        found = read_baseline(find_run(run))
+        found = read_baseline(find_run(run), scenario_name)
     except ReportError as error:
         raise DeskError(str(error), EXIT_COULD_NOT_RUN) from None
     measured = replace(

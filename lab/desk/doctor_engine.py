@@ -1,9 +1,11 @@
 """The doctor's look at the container engine. None of it is needed: without an engine drills run as local processes."""
 
 import json
+import re
 import socket
 import time
-from datetime import UTC, datetime
+from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 from lab.desk.finding import Finding
@@ -14,6 +16,7 @@ LOOPBACK = "127.0.0.1"
 BENCH_PROJECT = "shedlab"
 NEEDED_MEMORY_BYTES = 2_000_000_000
 CLOCK_TOLERANCE_S = 1.0
+_NANOSECONDS = re.compile(r"(\.\d{6})\d+")
 
 
 def engine_findings() -> list[Finding]:
@@ -21,19 +24,38 @@ def engine_findings() -> list[Finding]:
     try:
         told = _engine_told()
         answered_at = time.time()
-        declared = json.loads(ask_engine(*compose_command(BENCH_PROJECT, "config", "--format", "json")))
     except (EngineError, ValueError) as error:
         remedy = "start Docker, or install it with its Compose plugin; until then drills run as local processes"
         return [Finding("engine", ok=False, found=str(error), remedy=remedy, needed=False)]
     found = f"Docker {told.get('ServerVersion')}, {told.get('NCPU')} cores"
     return [
         Finding("engine", ok=True, found=found),
-        _compose(),
-        _memory(int(told.get("MemTotal", 0))),
-        _clock(str(told.get("SystemTime", "")), answered_at),
-        _images(declared),
-        _ports(declared),
+        _guarded("compose", _compose),
+        _guarded("engine memory", lambda: _memory(int(told.get("MemTotal", 0)))),
+        _guarded("engine clock", lambda: _clock(str(told.get("SystemTime", "")), answered_at)),
+        *_bench_findings(),
     ]
+
+
+def _bench_findings() -> list[Finding]:
+    """Of what the bench's Compose file declares; one finding where it cannot be read."""
+    try:
+        declared = json.loads(ask_engine(*compose_command(BENCH_PROJECT, "config", "--format", "json")))
+    except (EngineError, ValueError) as error:
+        remedy = "install Docker's Compose plugin, or correct .env; until then drills run as local processes"
+        return [Finding("bench", ok=False, found=str(error), remedy=remedy, needed=False)]
+    return [_guarded("images", lambda: _images(declared)), _guarded("bench ports", lambda: _ports(declared))]
+
+
+def _guarded(subject: str, check: Callable[[], Finding]) -> Finding:
+    """What the check finds, or that it could not be made: one that breaks must not take the others with it."""
+    try:
+        return check()
+    except EngineError as error:
+        found = str(error)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        found = f"docker answers what the doctor does not know: {error!r}"
+    return Finding(subject, ok=False, found=found, remedy="update Docker and its Compose plugin", needed=False)
 
 
 def _engine_told() -> dict[str, Any]:
@@ -61,10 +83,13 @@ def _clock(engine_time: str, answered_at: float) -> Finding:
     """A virtual machine's clock may stand still while its host sleeps."""
     try:
         # Nanoseconds are cut off; what Python reads has six digits at most.
-        engine_at = datetime.fromisoformat(engine_time[:26].rstrip("Z")).replace(tzinfo=UTC).timestamp()
+        engine_at = datetime.fromisoformat(_NANOSECONDS.sub(r"\1", engine_time))
     except ValueError:
+        engine_at = None
+    # The engine tells its own local time, which says nothing without its offset.
+    if engine_at is None or engine_at.tzinfo is None:
         return Finding("engine clock", ok=False, found=f"it says {engine_time!r}", remedy="update Docker", needed=False)
-    offset_s = engine_at - answered_at
+    offset_s = engine_at.timestamp() - answered_at
     found = f"{offset_s * 1000:+.0f} ms from this machine's"
     return Finding("engine clock", abs(offset_s) < CLOCK_TOLERANCE_S, found, "restart the engine", needed=False)
 
@@ -81,14 +106,21 @@ def _ports(declared: dict[str, Any]) -> Finding:
     """The bench's own ports; a drill takes free ones."""
     if ask_engine(*compose_command(BENCH_PROJECT, "ps", "--quiet")).strip():
         return Finding("bench ports", ok=True, found="the bench is up")
-    published = {
-        int(port["published"]): name
+    published = sorted(
+        (str(port["published"]), name)
         for name, service in declared["services"].items()
         for port in service.get("ports", [])
-    }
-    taken = [f"{port} ({name})" for port, name in sorted(published.items()) if not _is_free(port)]
-    found = f"taken: {', '.join(taken)}" if taken else f"free: {', '.join(map(str, sorted(published)))}"
+        if port.get("published")
+    )
+    taken = [f"{ports} ({name})" for ports, name in published if not any(map(_is_free, _each(ports)))]
+    found = f"taken: {', '.join(taken)}" if taken else f"free: {', '.join(ports for ports, _ in published) or 'any'}"
     return Finding("bench ports", not taken, found, "name others in .env; .env.example has the names", needed=False)
+
+
+def _each(ports: str) -> range:
+    """The ports of `8080` or `8080-8090`; of a range Compose takes one that is free."""
+    first, _, last = ports.partition("-")
+    return range(int(first), int(last or first) + 1)
 
 
 def _is_free(port: int) -> bool:

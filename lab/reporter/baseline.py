@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from lab.contract.journal import JOURNAL_NAME
-from lab.reporter.arm import start_at_of
+from lab.reporter.arm import report_arm, start_at_of
 from lab.reporter.errors import ReportError
 from lab.reporter.header import Header
 from lab.reporter.measures import DONE
@@ -28,17 +28,21 @@ class Baseline:
     p95_wait_s: float
 
 
-def read_baseline(run_dir: Path) -> Baseline:
-    """The baseline of all arms of a run together.
+def read_baseline(run_dir: Path, scenario_name: str) -> Baseline:
+    """The baseline of all arms of a run of this scenario together, but for void arms, of which nothing counts.
 
     Raises:
-        ReportError: there is no such run, or fewer than LEAST_JOBS jobs were done in its baseline.
+        ReportError: there is no such run, it played another scenario, all of its arms are void, or fewer than
+            LEAST_JOBS jobs were done in its baseline.
     """
     journals = [read_arm(path.parent) for path in sorted(run_dir.glob(f"*/{JOURNAL_NAME}"))]
     known = [(journal, journal.header) for journal in journals if journal.header is not None]
     if not known:
         raise ReportError(f"{run_dir}: no journal of this run can be read, so nothing can be derived from it")
-    jobs = pd.concat([_done(journal, header) for journal, header in known])
+    played = known[0][1].scenario_name
+    if played != scenario_name:
+        raise ReportError(f"{run_dir}: this is a run of {played}; nothing can be derived from it for {scenario_name}")
+    jobs = pd.concat([_done(journal, header) for journal, header in _counting(run_dir, known)])
     if len(jobs) < LEAST_JOBS:
         raise ReportError(
             f"{run_dir}: {len(jobs)} jobs were done in its baseline; at least {LEAST_JOBS} are needed to derive from"
@@ -54,6 +58,18 @@ def read_baseline(run_dir: Path) -> Baseline:
         endpoint_s=(percentile(part, slo.percentile) or 0.0) * speed,
         p95_wait_s=(percentile(jobs["wait_s"], 95) or 0.0) * speed,
     )
+
+
+def _counting(run_dir: Path, known: list[tuple[Journal, Header]]) -> list[tuple[Journal, Header]]:
+    """The arms that are not void."""
+    reports = [report_arm(journal, header) for journal, header in known]
+    counting = [pair for pair, report in zip(known, reports, strict=True) if not report.void]
+    if not counting:
+        raise ReportError(
+            f"{run_dir}: all arms of this run are void, so nothing can be derived from it; of {reports[0].name}, "
+            f"{reports[0].void_reasons[0]}"
+        )
+    return counting
 
 
 def _done(journal: Journal, header: Header) -> pd.DataFrame:

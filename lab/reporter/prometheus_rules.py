@@ -3,8 +3,9 @@
     gate_queue_oldest_age_seconds, gate_queue_depth, gate_utilization_ratio, gate_queue_negative_slack_ratio,
     gate_expected_service_seconds{class}, gate_requests_total{decision="admit|degrade|shed|error"},
     gen_ai_client_operation_duration_seconds, job_turnaround_seconds, job_first_token_seconds (histograms),
-    jobs_total{outcome}, lab_fault_active{fault,kind}
+    jobs_total{outcome}
 
+and lab_fault_active{fault,kind}, which no lab service exports: whoever rehearses pushes it, and the file says so.
 Every expression is one number without labels, so that two of them can be joined by `and`.
 """
 
@@ -35,6 +36,14 @@ COUNTERS = {
 }
 ESTIMATE = "gate_expected_service_seconds"
 FAULT = "lab_fault_active"
+# Above each rule that looks for it, since nothing else would tell its reader.
+NO_FAULT_TOLD = (
+    f"No lab service exports {FAULT}. In production it is absent, so this rule looks at every shed.",
+    "In a rehearsal push it yourself, 1 as a fault begins and 0 as it ends, or silence the rule:",
+    f'  echo \'{FAULT}{{fault="rehearsal",kind="latency"}} 1\' |',
+    "    curl --data-binary @- http://PUSHGATEWAY/metrics/job/rehearsal",
+    "  amtool silence add alertname=ALERT --duration=30m --comment=rehearsal",
+)
 MS_PER_S = 1000
 
 
@@ -54,6 +63,8 @@ def rules_file(scenario: Scenario) -> str:
 
 
 def _rule(alert: AnyAlert, scenario_name: str) -> Iterator[str]:
+    if FAULT in expression(alert):
+        yield from (f"      # {line.replace('ALERT', alert.name)}" for line in NO_FAULT_TOLD)
     # JSON's strings are YAML's, whatever is in them.
     yield f"      - alert: {alert.name}"
     yield f"        expr: {json.dumps(expression(alert))}"

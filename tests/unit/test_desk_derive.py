@@ -64,6 +64,36 @@ def test_a_run_gives_service_times_as_measured_before_any_fault_and_undoes_its_s
     assert mean_s[1] == pytest.approx(2 * mean_s[0], abs=0.02)
 
 
+def test_a_run_of_another_scenario_is_refused(
+    scenario_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_dir = small_run(tmp_path / "run", SMALL.replace("name: small", "name: other"), repeats=3)
+    assert main(["derive", str(scenario_file), "--run", str(run_dir)]) == EXIT_COULD_NOT_RUN
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "this is a run of other; nothing can be derived from it for small" in said.err
+
+
+def test_void_arms_are_left_out_and_a_run_of_void_arms_alone_is_a_sentence(
+    scenario_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_dir = small_run(tmp_path / "run", repeats=3)
+    journals = sorted(run_dir.glob("*/journal.jsonl"))
+    job_counts = []
+    for voided in (journals[:0], journals[:3]):
+        for journal in voided:
+            # Without its last line nothing says that the drill came to its end.
+            journal.write_text("".join(journal.read_text().splitlines(keepends=True)[:-1]))
+        assert main(["derive", str(scenario_file), "--run", str(run_dir)]) == EXIT_OK
+        job_counts.append(int(capsys.readouterr().out.splitlines()[0].split(", ")[2].split()[0]))
+    # Both policies let the same in before the fault.
+    assert job_counts[0] == 2 * job_counts[1]
+    for journal in journals[3:]:
+        journal.write_text("".join(journal.read_text().splitlines(keepends=True)[:-1]))
+    assert main(["derive", str(scenario_file), "--run", str(run_dir)]) == EXIT_COULD_NOT_RUN
+    assert "all arms of this run are void, so nothing can be derived from it; of A-1, its" in capsys.readouterr().err
+
+
 def test_a_run_in_whose_baseline_too_little_was_done_is_a_sentence(
     scenario_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

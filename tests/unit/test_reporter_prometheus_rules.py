@@ -57,3 +57,21 @@ def test_what_a_user_wrote_cannot_become_a_template_or_another_key() -> None:
     rules = YAML(typ="safe").load(rules_file(parse_scenario(text, "small")))["groups"][0]["rules"]
     assert len(rules) == 1
     assert rules[0]["annotations"]["action"] == '{{ "{{" }} $labels }}: "x"\n- alert: evil'
+
+
+def test_above_a_rule_that_looks_for_faults_stands_who_tells_of_them_and_how_to_silence_it() -> None:
+    other = f"  - {{name: other, signal: drift, {AROUND}}}\n"
+    shed = "signal: shed_without_fault, threshold: 5%"
+    alone = f"  - {{name: tight, {shed}, {AROUND}}}\n"
+    joined = f"  - {{name: joined, signal: queue_depth, threshold: 3, only_when: {{{shed}}}, {AROUND}}}\n"
+    text = rules_file(parse_scenario(SMALL + f"alerts:\n{other}{alone}{joined}", "small"))
+    lines = [line.strip() for line in text.splitlines()]
+    above = [lines[lines.index(f"- alert: {name}") - 1] for name in ("other", "tight", "joined")]
+    assert above == [
+        "rules:",
+        "#   amtool silence add alertname=tight --duration=30m --comment=rehearsal",
+        "#   amtool silence add alertname=joined --duration=30m --comment=rehearsal",
+    ]
+    told = "# No lab service exports lab_fault_active. In production it is absent, so this rule looks at every shed."
+    assert lines.count(told) == 2
+    assert '#   echo \'lab_fault_active{fault="rehearsal",kind="latency"} 1\' |' in lines
