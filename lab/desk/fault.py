@@ -11,7 +11,8 @@ from lab.desk.rehearsing import bench_that_is_up, plainly, rehearsal_state
 from lab.drill.rehearsal import RehearsalError
 from lab.drill.rehearsal.bench import Bench
 from lab.drill.rehearsal.faults import NO_END, FaultRecord, fault_words, load_faults
-from lab.drill.rehearsal.injection import acting, add_fault, clear_faults, revert_fault, what_is_left
+from lab.drill.rehearsal.injection import acting, add_fault, clear_faults, revert_fault
+from lab.drill.rehearsal.proof import what_is_left
 from lab.drill.rehearsal.state import State
 
 

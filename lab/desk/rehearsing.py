@@ -11,6 +11,7 @@ from lab.desk.places import reports_root
 from lab.drill.rehearsal import RehearsalError
 from lab.drill.rehearsal.bench import Bench
 from lab.drill.rehearsal.find import find_bench
+from lab.drill.rehearsal.forgetting import forget_strangers
 from lab.drill.rehearsal.injection import revert_overdue
 from lab.drill.rehearsal.state import State
 from lab.drill.testbed import StackError
@@ -33,12 +34,12 @@ def rehearsal_state() -> State:
 
 
 def bench_that_is_up(state: State, runtime: str) -> Bench:
-    """The bench, after what is past its end on it was reverted.
+    """The bench, after what is past its end on it was reverted and what was done to another is forgotten.
 
     Raises:
         RehearsalError: there is none, or there are two.
     """
     bench = find_bench(state, runtime)
-    for sentence in revert_overdue(state, bench):
+    for sentence in (*forget_strangers(state, bench), *revert_overdue(state, bench)):
         print(f"shedlab: {sentence}", file=sys.stderr)
     return bench

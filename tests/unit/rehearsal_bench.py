@@ -17,10 +17,14 @@ class FakeBench:
     runtime: str = "local"
     addresses: Addresses = NOWHERE
     scenario: str | None = None
+    made_as: str | None = "this bench"
     workers: int = 2
     asked: list[str] = field(default_factory=list)
     logs: dict[str, list[str]] = field(default_factory=dict)
     load_is_there: bool = False
+
+    def identity(self) -> str | None:
+        return self.made_as
 
     async def inject_process(self, fault: ProcessFault) -> None:
         self.asked.append(f"inject {fault.action}")

@@ -1,7 +1,8 @@
 """How a bench is known: the engine's words, the keeper's note, and which of two is meant."""
 
 import json
-from dataclasses import asdict
+import os
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from lab.drill.rehearsal.bench import Bench
 from lab.drill.rehearsal.compose import refusal_of
 from lab.drill.rehearsal.containers import addresses_of, read_containers
 from lab.drill.rehearsal.local import LocalBench, Note
-from lab.drill.rehearsal.processes import process_of
+from lab.drill.rehearsal.processes import mark_of, process_of
 from lab.drill.rehearsal.state import State, write_json
 from lab.drill.rehearsal.tail import FileTail, LineCutter
 from lab.drill.testbed import Addresses
@@ -148,6 +149,12 @@ def test_a_local_bench_reads_what_its_services_print(state: State) -> None:
     bench = LocalBench(state, NOTE)
     assert bench.sources() == ["gate-1", "loadgen"]
     assert bench.read("loadgen", 0.0) == ["loadgen.out"]
+
+
+def test_a_local_bench_is_its_keeper_as_long_as_that_lives(state: State) -> None:
+    alive = mark_of(os.getpid())
+    assert LocalBench(state, replace(NOTE, keeper=alive)).identity() == alive
+    assert LocalBench(state, NOTE).identity() is None
 
 
 @pytest.mark.parametrize("mark", ["", "x:y", "0:0", "1:0"])

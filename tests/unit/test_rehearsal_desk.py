@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from lab.__main__ import main
-from lab.contract.flags import read_fault
+from lab.contract.flags import read_fault, read_policy
 from lab.contract.names import EXIT_COULD_NOT_RUN, EXIT_OK, EXIT_USAGE
 from lab.desk import rehearsing
 from lab.desk.arguments import parser
@@ -18,8 +18,9 @@ from lab.desk.fault import fault_asked_for
 from lab.desk.watch_view import view_rows
 from lab.drill.rehearsal import RehearsalError
 from lab.drill.rehearsal.bench import Bench
-from lab.drill.rehearsal.faults import injected, new_record
+from lab.drill.rehearsal.faults import injected, new_record, save_fault
 from lab.drill.rehearsal.play import Play
+from lab.drill.rehearsal.policies import policy_words
 from lab.drill.rehearsal.record import ended_play
 from lab.drill.rehearsal.state import State
 from lab.drill.rehearsal.watch import View, model_words
@@ -70,6 +71,8 @@ def bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeBench:
         (["fault", "add", "latency"], "the following arguments are required: --latency"),
         (["fault", "add", "latncy"], "invalid choice: 'latncy'"),
         (["fault", "add", "latency", "--latency", "1s", "--jiter", "1s"], "unrecognized arguments: --jiter 1s"),
+        # A switch of policy has verbs of its own.
+        (["fault", "add", "policy"], "invalid choice: 'policy'"),
         (["fault", "melt"], "invalid choice: 'melt'"),
         (["policy", "set", "queue_age"], "the following arguments are required: --max-age"),
         (["policy", "mode", "loud"], "invalid choice: 'loud'"),
@@ -137,6 +140,19 @@ def test_faults_are_listed_and_one_that_is_not_there_is_named(capsys: pytest.Cap
     assert shown.err == "shedlab: no fault '1-latency' acts; acting are none\n"
 
 
+def test_a_fault_of_a_bench_that_is_gone_is_not_listed(
+    bench: FakeBench, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state, said = State(tmp_path), {"kind": "latency", "latency": "800ms", "at": "0s", "for": "60s"}
+    state.make()
+    save_fault(state, new_record(read_fault(said), 1, "local", T, has_end=False, workers=None, bench="gone"))
+    assert main(["fault", "list"]) == EXIT_OK
+    shown = capsys.readouterr()
+    assert shown.out == "no fault acts\n"
+    assert shown.err == "shedlab: 1-latency acted on a bench that is gone, and is forgotten\n"
+    assert bench.asked == []
+
+
 @pytest.mark.usefixtures("bench")
 def test_a_gate_that_does_not_answer_is_a_sentence(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -189,6 +205,22 @@ def test_a_look_tells_recorded_faults_from_what_acts_besides() -> None:
     assert ("fault 1-latency", "latency on model, latency 800ms; 40 s left") in rows
     unrecorded = [value for name, value in rows if name == "acts, unrecorded"]
     assert unrecorded == ["by_hand on redis", "model: slow_factor 2.0"]
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ({"kind": "queue_depth", "max_depth": 90, "mode": "log_only"}, "queue_depth max_depth 90, log_only"),
+        ({"kind": "none"}, "none, enforce"),
+        ({"kind": "deadline_slack"}, "deadline_slack margin 250ms wait queued, enforce"),
+        (
+            {"kind": "queue_age", "max_age": "2s", "degrade": {"at": "1s", "max_output_tokens": 64}},
+            "queue_age max_age 2s, enforce",
+        ),
+    ],
+)
+def test_a_policy_is_told_by_what_can_be_said_of_it(told: dict[str, Any], words: str) -> None:
+    assert policy_words(read_policy(told)) == words
 
 
 @pytest.mark.parametrize(

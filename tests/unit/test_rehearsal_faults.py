@@ -12,7 +12,7 @@ from lab.contract.fault_spec import AnyFault
 from lab.contract.flags import read_fault
 from lab.drill.faults import BoundTo, FaultError, Injector, Target
 from lab.drill.probes import StackProbe
-from lab.drill.rehearsal import RehearsalError, injection, minder
+from lab.drill.rehearsal import RehearsalError, forgetting, injection, minder
 from lab.drill.rehearsal.bench import Bench
 from lab.drill.rehearsal.faults import (
     FaultRecord,
@@ -170,10 +170,65 @@ def test_a_living_minder_is_given_a_moment(state: State, acts: list[str], monkey
     assert acts == ["revert 2-latency"]
 
 
+@pytest.mark.usefixtures("acts")
+def test_a_fault_is_written_down_with_its_bench(state: State) -> None:
+    assert injection.add_fault(state, FakeBench(made_as="x"), fault(**LATENCY), has_end=False).bench == "x"
+    assert injection.add_fault(state, FakeBench(made_as=None), fault(**LATENCY), has_end=False).bench is None
+
+
+def test_what_acted_on_a_bench_that_is_gone_is_forgotten_with_a_sentence(state: State, acts: list[str]) -> None:
+    ended = replace(recorded(1, **LATENCY), bench="gone", reverted_at=T + 5)
+    acting = replace(recorded(2, has_end=False, **MODEL), bench="gone")
+    unknown, ours = recorded(3, **LATENCY), replace(recorded(4, **LATENCY), bench="this bench")
+    other = replace(recorded(5, runtime="compose", **LATENCY), bench="gone")
+    for record in (ended, acting, unknown, ours, other):
+        save_fault(state, record)
+    assert forgetting.forget_strangers(state, FakeBench(made_as=None)) == []
+    assert forgetting.forget_strangers(state, FakeBench()) == [
+        "2-model acted on a bench that is gone, and is forgotten"
+    ]
+    assert [record.name for record in load_faults(state, "local")] == ["3-latency", "4-latency"]
+    assert [record.name for record in load_faults(state, "compose")] == ["5-latency"]
+    assert acts == []
+    injection.add_fault(state, FakeBench(), fault(**MODEL), has_end=False)
+    assert acts == ["inject 6-model, written"]
+
+
+def test_the_minders_of_a_bench_that_is_gone_are_ended(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Minder:
+        pid = 0
+
+    ended: list[Minder] = []
+    minders = {"a minder": Minder()}
+    monkeypatch.setattr(forgetting, "process_of", minders.get)
+    monkeypatch.setattr(forgetting, "end", ended.extend)
+    save_fault(state, replace(recorded(1, **LATENCY), bench="gone", minder="a minder"))
+    save_fault(state, replace(recorded(2, **LATENCY), bench="gone", minder="one that has ended"))
+    forgetting.forget_strangers(state, FakeBench())
+    assert ended == [minders["a minder"]]
+
+
+def test_a_scale_of_a_bench_that_is_gone_is_not_undone_on_another(
+    state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = FakeBench(workers=2)
+
+    def find(_state: State, _runtime: str) -> Bench:
+        return bench
+
+    monkeypatch.setattr(minder, "find_bench", find)
+    stale = replace(recorded(1, **SCALE), bench="gone", workers_before=7)
+    save_fault(state, stale)
+    assert injection.revert_overdue(state, bench) == ["1-process acted on a bench that is gone, and is forgotten"]
+    save_fault(state, stale)
+    minder.revert(state, stale.name)
+    assert (bench.workers, bench.asked, load_faults(state, "local")) == (2, [], [])
+
+
 def test_a_new_play_forgets_what_has_ended(state: State) -> None:
     save_fault(state, replace(recorded(1, **LATENCY), reverted_at=T + 5))
     save_fault(state, recorded(2, **LATENCY))
-    injection.forget_ended(state, "local")
+    forgetting.forget_ended(state, "local")
     assert [record.name for record in load_faults(state, "local")] == ["2-latency"]
     assert next_number(state) == 3
 

@@ -7,15 +7,27 @@ from typing import Any
 import pytest
 
 from lab.contract.fault_spec import LatencyFault, ModelFault
-from lab.contract.flags import read_fault, read_policy
+from lab.contract.flags import POLICY_KINDS, read_fault, read_policy
 from lab.contract.loading import load_scenario
+from lab.contract.policy_spec import PolicySpec
 from lab.contract.scenario import Scenario
 from lab.contract.speed import scaled
 from lab.drill.rehearsal.faults import FaultRecord, injected, new_record
 from lab.drill.rehearsal.played import Stage, letter_of, met_by, played_scenario, policy_at_start
 from lab.drill.rehearsal.policies import Switch
 
-SCENARIO = load_scenario(Path(__file__).parents[2] / "scenarios" / "slow_provider.yaml").scenario
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+SCENARIO = load_scenario(SCENARIOS / "slow_provider.yaml").scenario
+# The letters of DESIGN's table of policies.
+USUAL = {
+    "none": "A",
+    "queue_age": "B",
+    "queue_depth": "C",
+    "utilization": "D",
+    "deadline_slack": "E",
+    "slack_v1": "F",
+    "age_or_full": "G",
+}
 POLICY = read_policy({"kind": "queue_age", "max_age": "900ms", "mode": "log_only"})
 STAGE = Stage(workers=3, slots=2, policy=POLICY)
 T = 1_800_000_000.0
@@ -27,6 +39,14 @@ def acted(begun_s: float, ended_s: float | None, **fault: Any) -> FaultRecord:
     record = new_record(read_fault(said), 1, "local", T + begun_s, has_end=False, workers=None)
     ended_at = None if ended_s is None else T + ended_s
     return replace(injected(record, T + begun_s), reverted_at=ended_at)
+
+
+def a_policy_of_each_kind() -> list[PolicySpec]:
+    """As shipped, of whichever scenario."""
+    shipped = [load_scenario(path).scenario for path in sorted(SCENARIOS.glob("*.yaml"))]
+    kinds = {policy.kind: policy for scenario in shipped for policy in scenario.policies.values()}
+    assert set(kinds) == set(POLICY_KINDS)
+    return list(kinds.values())
 
 
 def played(*records: FaultRecord, scenario: Scenario = SCENARIO, ended_s: float = 90.0) -> Scenario:
@@ -45,6 +65,18 @@ def test_nothing_is_expected_and_the_stack_is_what_was_seen() -> None:
     assert (live.expect, live.claims, live.faults, live.repeats) == ({}, (), (), 1)
     assert (live.stack.workers, live.stack.slots) == (3, 2)
     assert live.policies == {"B": POLICY}
+
+
+@pytest.mark.parametrize("fast", [False, True])
+@pytest.mark.parametrize("path", sorted(SCENARIOS.glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_shipped_scenario_can_be_reported_under_any_policy(path: Path, *, fast: bool) -> None:
+    declared = load_scenario(path).scenario
+    scenario = scaled(declared, declared.top_speed) if fast else declared
+    for policy in [*scenario.policies.values(), POLICY, *a_policy_of_each_kind()]:
+        live = played_scenario(scenario, replace(STAGE, policy=policy), [acted(0.5, 1)], T, T + 9)
+        assert {letter: one.kind for letter, one in live.policies.items()} == {letter_of(scenario, policy): policy.kind}
+        assert live.warm_up is None
+        assert Scenario.model_validate(live.model_dump(mode="json", by_alias=True)) == live
 
 
 @pytest.mark.parametrize(("begun_s", "ended_s"), [(-5.0, -1.0), (60.0, 70.0), (70.0, None), (-3.0, 0.0)])
@@ -81,6 +113,12 @@ def test_the_letter_is_the_scenarios_else_the_usual_one() -> None:
     only_b = SCENARIO.model_copy(update={"policies": {"X": SCENARIO.policies["B"]}})
     assert letter_of(only_b, POLICY) == "X"
     assert letter_of(only_b, read_policy({"kind": "none"})) == "A"
+
+
+@pytest.mark.parametrize("policy", a_policy_of_each_kind(), ids=lambda policy: policy.kind)
+def test_every_kind_of_policy_has_its_usual_letter(policy: PolicySpec) -> None:
+    only_z = SCENARIO.model_copy(update={"policies": {}})
+    assert letter_of(only_z, policy) == USUAL[policy.kind]
 
 
 def test_the_policy_at_the_start_is_what_the_first_switch_after_it_replaced() -> None:

@@ -44,6 +44,9 @@ class Bench(Protocol):
     # The file of the scenario it was brought up with, None where nobody said.
     scenario: str | None
 
+    def identity(self) -> str | None:
+        """What tells this bench from the ones before and after it, read afresh; None where that cannot be had."""
+
     async def inject_process(self, fault: ProcessFault) -> None:
         """Kills, pauses or restarts the process that the fault names, or changes how many workers there are."""
 

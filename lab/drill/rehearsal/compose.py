@@ -11,14 +11,15 @@ from lab.contract.fault_spec import ProcessFault
 from lab.contract.scenario import Scenario
 from lab.drill.rehearsal import RehearsalError
 from lab.drill.rehearsal.bench import PAGE_PORT, SILENT, LoadOrder, Tail
+from lab.drill.rehearsal.compose_workers import ORDER_WITHIN_S, let_go_within_s, scale_workers
 from lab.drill.rehearsal.containers import (
     LOADGEN,
-    LOOK_WITHIN_S,
     PROJECT,
     STACK,
     Container,
     addresses_of,
     compose_bench,
+    inspect,
     list_containers,
 )
 from lab.drill.rehearsal.tail import ContainerTail, last_error_line, read_container
@@ -32,8 +33,7 @@ from lab.drill.testbed.projects import remove_project
 _TAKEN_PORT = re.compile(r"(?P<address>[\d.]+:\d+)[^\d]*(address already in use|port is already allocated)")
 # Images may have to be built first.
 UP_WITHIN_S = 1800.0
-ORDER_WITHIN_S = 90.0
-STOP_GRACE_S = "8"
+STOP_GRACE_S = 8
 LOAD_STOP_GRACE_S = "30"
 
 
@@ -114,14 +114,26 @@ class ComposeBench:
         self.addresses = addresses_of(containers)
         self.scenario: str | None = None
 
+    def identity(self) -> str | None:
+        """The id of Toxiproxy's container: new images or another policy replace the others while its toxics act on."""
+        try:
+            containers = list_containers()
+        except EngineError:
+            return None
+        ids = (one.container_id for one in containers if one.service == "toxiproxy")
+        return next(ids, None) or None
+
     async def inject_process(self, fault: ProcessFault) -> None:
         """`docker kill|pause|restart`, or more or fewer workers."""
         if fault.action == "scale":
-            self._scale(fault.replicas or 0)
+            scale_workers([one for one in self._fresh() if one.service == "worker"], fault.replicas or 0)
             return
         container = self._by_source(_source_of(fault))
-        grace = ("--time", STOP_GRACE_S) if fault.action == "restart" else ()
-        ask_engine(fault.action, *grace, container.name, timeout_s=ORDER_WITHIN_S)
+        if fault.action == "restart":
+            grace_s = let_go_within_s([container]) if container.service == "worker" else STOP_GRACE_S
+            ask_engine("restart", "--time", str(grace_s), container.name, timeout_s=ORDER_WITHIN_S + grace_s)
+        else:
+            ask_engine(fault.action, container.name, timeout_s=ORDER_WITHIN_S)
 
     async def revert_process(self, fault: ProcessFault) -> None:
         """`docker unpause` or `docker start`, whichever it takes; a container that is no longer there needs neither."""
@@ -192,36 +204,14 @@ class ComposeBench:
     def played_by_compose(self) -> Sequence[str] | None:
         """What the `schedule` container was told, where the load was started by Compose alone; else None."""
         load = next((one for one in self._fresh() if one.service == LOADGEN), None)
-        if load is None or "bind" in _inspect(load.name, "{{range .Mounts}}{{.Type}} {{end}}").split():
+        if load is None or "bind" in inspect(load.name, "{{range .Mounts}}{{.Type}} {{end}}").split():
             return None
         schedule = next((one for one in self._fresh() if one.service == "schedule"), None)
-        words: list[str] = json.loads(_inspect(schedule.name, "{{json .Config.Cmd}}")) if schedule else []
+        words: list[str] = json.loads(inspect(schedule.name, "{{json .Config.Cmd}}")) if schedule else []
         return words or None
 
     def _load(self) -> Container | None:
         return next((one for one in self._fresh() if one.service == LOADGEN and one.state == "running"), None)
-
-    def _scale(self, replicas: int) -> None:
-        """Stopped rather than removed, so that what a worker said is kept; the highest numbers go first."""
-        workers = [one for one in self._fresh() if one.service == "worker"]
-        for worker in workers[replicas:]:
-            ask_engine("stop", "--time", STOP_GRACE_S, worker.name, timeout_s=ORDER_WITHIN_S)
-        for worker in workers[:replicas]:
-            if worker.state != "running":
-                ask_engine("start", worker.name, timeout_s=ORDER_WITHIN_S)
-        if replicas > len(workers):
-            scaled = ("--scale", f"worker={replicas}", "worker")
-            variables = {**os.environ, **self._worker_settings(workers)}
-            up = compose_bench("up", "--detach", "--no-deps", "--no-recreate", *scaled)
-            ask_engine(*up, environment=variables, timeout_s=ORDER_WITHIN_S)
-
-    def _worker_settings(self, workers: Sequence[Container]) -> Mapping[str, str]:
-        """What the workers there were told, so that a new one is like them."""
-        if not workers:
-            return {}
-        told = json.loads(_inspect(workers[0].name, "{{json .Config.Env}}"))
-        named = dict(line.partition("=")[::2] for line in told)
-        return {name: named[name] for name in (*_WORKER_VARIABLES, env.MODEL_URL) if name in named}
 
     def _by_source(self, source: str) -> Container:
         container = self._find(source)
@@ -239,15 +229,5 @@ class ComposeBench:
         return self._containers
 
 
-_WORKER_VARIABLES = (
-    env.WORKER_SLOTS, env.MODEL_NAME, env.CONNECT_TIMEOUT_S, env.FIRST_TOKEN_TIMEOUT_S, env.TOTAL_TIMEOUT_S,
-    env.MAX_ATTEMPTS, env.HEARTBEAT_S, env.RECLAIM_AFTER_S, env.DRAIN_S,
-)  # fmt: skip
-
-
 def _source_of(fault: ProcessFault) -> str:
     return fault.service if fault.service == "redis" else f"{fault.service}-{fault.index}"
-
-
-def _inspect(name: str, form: str) -> str:
-    return ask_engine("inspect", "--format", form, name, timeout_s=LOOK_WITHIN_S).strip()

@@ -24,6 +24,7 @@ LOOK_WITHIN_S = 10.0
 class Container:
     """One container as the engine tells of it; `ports` maps its ports to the host's."""
 
+    container_id: str
     name: str
     service: str
     number: int
@@ -55,6 +56,7 @@ def _container(told: dict[str, Any]) -> Container:
     number = str(told["Name"]).rpartition("-")[2]
     ports = {one["TargetPort"]: one["PublishedPort"] for one in told.get("Publishers") or () if one["PublishedPort"]}
     return Container(
+        container_id=str(told.get("ID", "")),
         name=told["Name"],
         service=told["Service"],
         number=int(number) if number.isdigit() else 0,
@@ -75,6 +77,17 @@ def list_containers() -> tuple[Container, ...]:
         return tuple(container for container in read_containers(told) if container.number)
     except (ValueError, KeyError, TypeError):
         raise EngineError("docker compose ps says something that this version cannot read") from None
+
+
+def inspect(name: str, form: str) -> str:
+    """One thing that the engine knows of a container, as a Go template says it. Raises EngineError."""
+    return ask_engine("inspect", "--format", form, name, timeout_s=LOOK_WITHIN_S).strip()
+
+
+def environment_of(container: Container) -> dict[str, str]:
+    """What a container was told. Raises EngineError."""
+    told: list[str] = json.loads(inspect(container.name, "{{json .Config.Env}}"))
+    return dict(line.partition("=")[::2] for line in told)
 
 
 def addresses_of(containers: Sequence[Container]) -> Addresses:

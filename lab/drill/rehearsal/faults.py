@@ -22,7 +22,8 @@ class FaultRecord:
     """One fault by hand. Times are unix seconds.
 
     `injected_at` None: its maker has not come that far; `ends_at` None: it acts until cleared; `reverted_at` None: it
-    acts. `workers_before` is how many workers a scale found; `minder` the mark of the process that will end it.
+    acts. `workers_before` is how many workers a scale found; `minder` the mark of the process that will end it; `bench`
+    what tells the bench from others, None where that could not be had.
     """
 
     name: str
@@ -37,6 +38,7 @@ class FaultRecord:
     minder: str | None = None
     touched_connections: int | None = None
     failure: str = ""
+    bench: str | None = None
 
     @property
     def declared(self) -> AnyFault:
@@ -48,13 +50,24 @@ class FaultRecord:
         """Whether it may still act."""
         return self.reverted_at is None
 
+    def is_of_another(self, bench: str | None) -> bool:
+        """Whether it was done to another bench than this one, as far as both are known."""
+        return None not in (self.bench, bench) and self.bench != bench
+
     def is_over(self, now_at: float) -> bool:
         """Whether it acts past its end, or its maker died before saying that it acts."""
         return self.acts and (self.injected_at is None or (self.ends_at is not None and self.ends_at <= now_at))
 
 
 def new_record(
-    fault: AnyFault, number: int, runtime: str, now_at: float, *, has_end: bool, workers: int | None
+    fault: AnyFault,
+    number: int,
+    runtime: str,
+    now_at: float,
+    *,
+    has_end: bool,
+    workers: int | None,
+    bench: str | None = None,
 ) -> FaultRecord:
     """A fault that is about to be injected."""
     return FaultRecord(
@@ -65,6 +78,7 @@ def new_record(
         asked_at=now_at,
         ends_at=now_at + fault.lasts if has_end else None,
         workers_before=workers,
+        bench=bench,
     )
 
 

@@ -1,22 +1,19 @@
-"""Makes faults act on the bench and stop, by the drill's own injectors, and proves that nothing is left.
+"""Makes faults act on the bench and stop, by the drill's own injectors.
 
-A fault is written down before it acts. Whoever comes next, a minder or any verb, ends what is past its end.
+A fault is written down before it acts. Whoever comes next, a minder or any verb, ends what is past its end. What is
+written of a bench that is gone is never carried over to another.
 """
 
 import asyncio
-import contextlib
 import os
 import sys
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-
-import httpx
 
 from lab.contract.fault_spec import AnyFault, ProcessFault
 from lab.drill.faults import FaultError
 from lab.drill.faults.registry import make_injector
-from lab.drill.probes import StackProbe
 from lab.drill.rehearsal import RehearsalError
 from lab.drill.rehearsal.bench import Bench
 from lab.drill.rehearsal.faults import (
@@ -30,14 +27,14 @@ from lab.drill.rehearsal.faults import (
     rival_of,
     save_fault,
 )
-from lab.drill.rehearsal.processes import end, process_of, start_detached
+from lab.drill.rehearsal.forgetting import forget_strangers_locked
+from lab.drill.rehearsal.processes import process_of, start_detached
+from lab.drill.rehearsal.proof import probe_of
 from lab.drill.rehearsal.state import State
 from lab.drill.testbed import StackError
 from lab.drill.testbed.local import INHERITED
 from lab.drill.toxics_client import ToxiproxyError
 
-RUNS_WITHIN_S = 5.0
-POLL_S = 0.1
 MINDER_GRACE_S = 2.0
 MINDER = "lab.drill.rehearsal.minder"
 
@@ -55,7 +52,12 @@ def add_fault(state: State, bench: Bench, fault: AnyFault, *, has_end: bool) -> 
             raise RehearsalError(f"{rival.name} acts there already; `shedlab fault clear {rival.name}` first")
         scales = isinstance(fault, ProcessFault) and fault.action == "scale"
         workers = bench.worker_count() if scales else None
-        record = new_record(fault, next_number(state), bench.runtime, time.time(), has_end=has_end, workers=workers)
+        record = new_record(
+            *(fault, next_number(state), bench.runtime, time.time()),
+            has_end=has_end,
+            workers=workers,
+            bench=bench.identity(),
+        )
         save_fault(state, record)
         try:
             if has_end:
@@ -79,12 +81,13 @@ def _check_is_there(bench: Bench, fault: AnyFault) -> None:
 
 
 def revert_fault(state: State, bench: Bench, name: str) -> FaultRecord | None:
-    """Ends one fault now; returns it as it is recorded then, None where it is not recorded.
+    """Ends one fault now; returns it as it is recorded then, None where it is not recorded, or of another bench.
 
     Raises:
         RehearsalError: it could not be reverted, and is still recorded as acting.
     """
     with state.locked():
+        forget_strangers_locked(state, bench)
         record = load_fault(state, name)
         return _revert_locked(state, bench, record) if record is not None and record.acts else record
 
@@ -93,8 +96,8 @@ def revert_overdue(state: State, bench: Bench) -> list[str]:
     """Ends what is past its end and what nobody is there to end; a sentence for each that was, or could not be."""
     if not _overdue(state, bench):
         return []
-    said = []
     with state.locked():
+        said = forget_strangers_locked(state, bench)
         for record in reversed(_overdue(state, bench)):
             try:
                 _revert_locked(state, bench, record)
@@ -129,56 +132,6 @@ def clear_faults(state: State, bench: Bench) -> tuple[list[FaultRecord], list[st
     return reverted, failures
 
 
-def forget_ended(state: State, runtime: str) -> None:
-    """A new play begins: what ended before it is no part of its report."""
-    with state.locked():
-        forget_faults(state, [record for record in load_faults(state, runtime) if not record.acts])
-
-
-def forget_all(state: State, runtime: str) -> None:
-    """The bench is gone, and with it all that acted on it; the minders go too."""
-    with state.locked():
-        records = load_faults(state, runtime)
-        minders = [process_of(record.minder) for record in records if record.minder]
-        end([minder for minder in minders if minder is not None])
-        forget_faults(state, records)
-
-
-def what_is_left(bench: Bench) -> list[str]:
-    """Reads the bench again: a sentence for each toxic, disabled proxy, disturbance, and service that does not run."""
-    return asyncio.run(_what_is_left(bench))
-
-
-async def _what_is_left(bench: Bench) -> list[str]:
-    async with _probe_of(bench) as probe:
-        return [*await _proxies_left(probe), *await _model_left(bench, probe), *await _processes_left(bench)]
-
-
-async def _proxies_left(probe: StackProbe) -> list[str]:
-    try:
-        return await asyncio.to_thread(probe.proxy.leftovers)
-    except ToxiproxyError as error:
-        return [str(error)]
-
-
-async def _model_left(bench: Bench, probe: StackProbe) -> list[str]:
-    try:
-        told = (await probe.http.get(f"{bench.addresses.model_url}/admin/config")).json()
-    except (httpx.HTTPError, ValueError) as error:
-        return [f"the model does not answer: {type(error).__name__}"]
-    return [] if told.get("at_rest") else ["the model is not at rest"]
-
-
-async def _processes_left(bench: Bench) -> list[str]:
-    """A service that was just started again is given a moment."""
-    deadline = time.monotonic() + RUNS_WITHIN_S
-    while left := await asyncio.to_thread(bench.not_running):
-        if time.monotonic() > deadline:
-            break
-        await asyncio.sleep(POLL_S)
-    return left
-
-
 def _revert_locked(state: State, bench: Bench, record: FaultRecord) -> FaultRecord:
     """Ends one fault and writes so; the lock is the caller's."""
     try:
@@ -201,7 +154,7 @@ def _take_back(state: State, bench: Bench, record: FaultRecord) -> str:
 
 
 async def _inject(bench: Bench, record: FaultRecord) -> None:
-    async with _probe_of(bench) as probe:
+    async with probe_of(bench) as probe:
         await make_injector(record.declared, record.number, bench, probe).inject()
 
 
@@ -211,7 +164,7 @@ async def _revert(bench: Bench, record: FaultRecord) -> int | None:
     if isinstance(fault, ProcessFault) and fault.action == "scale":
         await _scale_back(bench, fault, record.workers_before or 0)
         return None
-    async with _probe_of(bench) as probe:
+    async with probe_of(bench) as probe:
         injector = make_injector(fault, record.number, bench, probe)
         touched = await injector.touched_connections()
         await injector.revert()
@@ -222,15 +175,6 @@ async def _scale_back(bench: Bench, fault: ProcessFault, workers: int) -> None:
     await bench.inject_process(fault.model_copy(update={"replicas": workers}))
     if (there := await asyncio.to_thread(bench.worker_count)) != workers:
         raise StackError(f"there should be {workers} workers again, and there are {there}")
-
-
-@contextlib.asynccontextmanager
-async def _probe_of(bench: Bench) -> AsyncIterator[StackProbe]:
-    probe = StackProbe(bench.addresses)
-    try:
-        yield probe
-    finally:
-        await probe.aclose()
 
 
 def _start_minder(state: State, record: FaultRecord) -> str:

@@ -15,7 +15,7 @@ from lab.contract.speed import scaled
 from lab.drill.rehearsal import RehearsalError
 from lab.drill.rehearsal.bench import Bench, LoadOrder
 from lab.drill.rehearsal.compose import ComposeBench
-from lab.drill.rehearsal.injection import forget_ended
+from lab.drill.rehearsal.forgetting import forget_ended
 from lab.drill.rehearsal.play import Play, last_play
 from lab.drill.rehearsal.policies import current_policy
 from lab.drill.rehearsal.state import State, read_json, write_json

@@ -84,6 +84,10 @@ class LocalBench:
         self.addresses = note.addresses
         self.scenario: str | None = note.scenario
 
+    def identity(self) -> str | None:
+        """The keeper's mark; a bench whose keeper is gone knows nothing of one that came after."""
+        return self._note.keeper if process_of(self._note.keeper) is not None else None
+
     async def inject_process(self, fault: ProcessFault) -> None:
         """By the keeper."""
         await order(Path(self._note.socket), "inject", fault)

@@ -17,7 +17,15 @@ from lab.drill.rehearsal.faults import FaultRecord
 from lab.drill.rehearsal.policies import Switch
 
 # The policies' letters where the scenario gives the kind none.
-LETTERS = {"none": "A", "queue_age": "B", "queue_depth": "C", "utilization": "D"}
+LETTERS = {
+    "none": "A",
+    "queue_age": "B",
+    "queue_depth": "C",
+    "utilization": "D",
+    "deadline_slack": "E",
+    "slack_v1": "F",
+    "age_or_full": "G",
+}
 # Durations are written with six digits; whole hundredths stay exact in any play shorter than two hours.
 STEPS_PER_S = 100
 
@@ -55,6 +63,8 @@ def played_scenario(
             "expect": {},
             "claims": [],
             "repeats": 1,
+            # A bench is not warmed up, and these name policies that were not played.
+            "warm_up": None,
         }
     )
 

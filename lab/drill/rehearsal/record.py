@@ -22,12 +22,13 @@ from lab.drill.probes import Check, StackProbe
 from lab.drill.rehearsal import RehearsalError
 from lab.drill.rehearsal.bench import Bench
 from lab.drill.rehearsal.faults import load_faults
-from lab.drill.rehearsal.injection import acting, what_is_left
+from lab.drill.rehearsal.injection import acting
 from lab.drill.rehearsal.journal import Recording, write_run
 from lab.drill.rehearsal.load import Load, load_of, play_of, policy_noted
 from lab.drill.rehearsal.play import Play
 from lab.drill.rehearsal.played import met_by, policy_at_start
 from lab.drill.rehearsal.policies import current_policy, load_switches
+from lab.drill.rehearsal.proof import what_is_left
 from lab.drill.rehearsal.selection import Selected, select
 from lab.drill.rehearsal.state import State
 from lab.drill.toxics_client import ToxiproxyError

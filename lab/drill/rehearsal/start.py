@@ -14,7 +14,7 @@ from lab.drill.rehearsal import RehearsalError
 from lab.drill.rehearsal.bench import Bench
 from lab.drill.rehearsal.compose import end_compose, find_compose, stack_variables, start_compose
 from lab.drill.rehearsal.find import find_bench
-from lab.drill.rehearsal.injection import forget_all
+from lab.drill.rehearsal.forgetting import forget_all
 from lab.drill.rehearsal.local import end_local, read_note
 from lab.drill.rehearsal.processes import end, process_of, start_detached
 from lab.drill.rehearsal.state import State, write_json

@@ -13,6 +13,7 @@ from lab.contract.journal import parse_line
 from lab.drill.rehearsal import RehearsalError
 from lab.drill.rehearsal.bench import Bench, Tail
 from lab.drill.rehearsal.faults import FaultRecord, load_faults
+from lab.drill.rehearsal.forgetting import forget_strangers
 from lab.drill.rehearsal.injection import acting, revert_overdue
 from lab.drill.rehearsal.load import LOADGEN
 from lab.drill.rehearsal.play import Play, last_play
@@ -117,8 +118,9 @@ class Watcher:
         try:
             for source in self._bench.sources():
                 self._follow(source)
-            load_runs, troubles = self._bench.load_runs(), self._bench.not_running()
-        except StackError as error:
+            load_runs = self._bench.load_runs()
+            troubles = [*forget_strangers(self._state, self._bench), *self._bench.not_running()]
+        except (StackError, RehearsalError) as error:
             load_runs, troubles = False, [str(error)]
         self._survey = _Survey(time.monotonic() + SURVEY_EVERY_S, load_runs, troubles)
 
