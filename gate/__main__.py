@@ -1,6 +1,7 @@
 """`python -m gate`: serves until SIGTERM. Exit 0 drained, 2 bad settings, 3 could not run."""
 
 import asyncio
+import contextlib
 import logging
 import os
 import socket

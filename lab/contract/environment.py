@@ -23,7 +23,8 @@ UTILIZATION_SMOOTHING_S = "UTILIZATION_SMOOTHING_S"
 HEARTBEAT_S = "HEARTBEAT_S"
 ADMIT_ALWAYS = "ADMIT_ALWAYS"  # "1": whatever the policy's declared mode, it starts in mode off
 # What a gate does with a request while Redis does not answer: "closed" refuses it in error (503), "reject" sheds it
-# (429), "bypass" forwards its body to BYPASS_URL, an enqueue endpoint, and sheds it where that fails.
+# (429), "bypass" forwards its body to BYPASS_URL, an enqueue endpoint; it sheds it where that says no, and refuses it
+# in error where it was cut off there.
 ON_QUEUE_FAILURE = "ON_QUEUE_FAILURE"
 BYPASS_URL = "BYPASS_URL"
 
