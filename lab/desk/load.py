@@ -37,7 +37,7 @@ def load(asked: argparse.Namespace) -> int:
 def _stop(bench: Bench) -> int:
     stopped = bench.stop_load()
     play = play_of(bench) if stopped else None
-    print(f"stopped: {play.recorded_count} of {play.due_count} requests recorded" if play else "no load is playing")
+    print(f"stopped: {play.sent_count} of {play.due_count} requests were sent" if play else "no load is playing")
     return EXIT_OK
 
 

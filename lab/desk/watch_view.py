@@ -46,7 +46,7 @@ def _load(view: View) -> str:
     play = view.play
     if play is None:
         return "none"
-    counted = f"{play.recorded_count} of {play.due_count} requests"
+    counted = f"{play.sent_count} of {play.due_count} requests"
     if play.ended:
         return f"over, {counted}"
     return f"playing, {counted}" if view.load_runs else f"cut short, {counted}"

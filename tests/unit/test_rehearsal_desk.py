@@ -47,7 +47,7 @@ VIEW = View(
 def play_lines(*, ended: bool) -> list[str]:
     events: list[dict[str, Any]] = [
         {"event": "schedule_start", "at": T, "start_at": T + 1, "due_count": 2},
-        {"event": "request", "at": T + 2, "request_id": "r-1"},
+        {"event": "request", "at": T + 2, "request_id": "r-1", "sent_at": T + 2},
     ]
     return [json.dumps(event) for event in [*events, *([{"event": "load_end", "at": T + 3}] if ended else [])]]
 

@@ -65,12 +65,23 @@ def test_the_last_play_is_the_one_that_began_last() -> None:
     def start(at: float) -> dict[str, Any]:
         return {"event": "schedule_start", "at": at, "start_at": at + 1, "due_count": 2}
 
-    request = {"event": "request", "at": T, "request_id": "r-1"}
+    request = {"event": "request", "at": T, "request_id": "r-1", "sent_at": T}
     end = {"event": "load_end", "at": T}
     assert last_play([]) is None
     play = last_play([start(T), request, end, start(T + 60), request, request])
     assert play is not None
-    assert (play.announced_at, play.start_at, play.recorded_count, play.ended) == (T + 60, T + 61, 1, False)
+    assert (play.announced_at, play.start_at, play.sent_count, play.ended) == (T + 60, T + 61, 1, False)
     over = last_play([start(T), request, end])
     assert over is not None
     assert over.ended
+
+
+def test_a_request_that_was_never_sent_is_not_among_those_sent() -> None:
+    start = {"event": "schedule_start", "at": T, "start_at": T + 1, "due_count": 2}
+    requests = [
+        {"event": "request", "at": T, "request_id": "r-1", "sent_at": T},
+        {"event": "request", "at": T, "request_id": "r-2", "sent_at": None},
+    ]
+    play = last_play([start, *requests, {"event": "load_end", "at": T + 2}])
+    assert play is not None
+    assert (play.sent_count, play.due_count, play.ended) == (1, 2, True)

@@ -75,7 +75,7 @@ def start_load(state: State, bench: Bench, load: Load, *, page: bool) -> Play:
         play = play_of(bench)
         if play is not None and not play.ended:
             raise RehearsalError(
-                f"a load is playing, {play.recorded_count} of {play.due_count} requests; `shedlab load stop` ends it"
+                f"a load is playing, {play.sent_count} of {play.due_count} requests; `shedlab load stop` ends it"
             )
         # Only its page is still there.
         bench.stop_load()

@@ -67,7 +67,7 @@ def ended_play(bench: Bench) -> Play:
         raise RehearsalError("no load was played on this bench; start one with `shedlab load`")
     if not play.ended and bench.load_runs():
         raise RehearsalError(
-            f"the load is still playing, {play.recorded_count} of {play.due_count} requests; wait, "
+            f"the load is still playing, {play.sent_count} of {play.due_count} requests; wait, "
             "or end it with `shedlab load stop`"
         )
     return play
