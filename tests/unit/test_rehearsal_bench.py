@@ -16,6 +16,7 @@ from lab.drill.rehearsal.processes import mark_of, process_of
 from lab.drill.rehearsal.state import State, write_json
 from lab.drill.rehearsal.tail import FileTail, LineCutter
 from lab.drill.testbed import Addresses
+from lab.drill.testbed.leftovers import owner_mark
 from tests.unit.rehearsal_bench import FakeBench
 
 LINKS = {"model": ("127.0.0.1:5", "127.0.0.1:6")}
@@ -160,6 +161,10 @@ def test_a_local_bench_is_its_keeper_as_long_as_that_lives(state: State) -> None
 @pytest.mark.parametrize("mark", ["", "x:y", "0:0", "1:0"])
 def test_a_mark_that_is_no_living_process_is_none(mark: str) -> None:
     assert process_of(mark) is None
+
+
+def test_a_process_started_here_has_the_mark_that_it_calls_itself_by() -> None:
+    assert mark_of(os.getpid()) == owner_mark()
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:

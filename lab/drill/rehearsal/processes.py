@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from lab.drill.testbed.leftovers import END_GRACE_S, OWNER_VARIABLE, START_TOLERANCE_S
+from lab.drill.testbed.leftovers import END_GRACE_S, OWNER_VARIABLE, START_TOLERANCE_S, this_place
 from lab.drill.testbed.local import PROJECT_ROOT
 
 POLL_S = 0.02
@@ -34,9 +34,9 @@ def start_detached(argv: Sequence[str], environment: dict[str, str], output: Pat
 
 
 def mark_of(pid: int) -> str:
-    """The mark of a process of this user's."""
+    """The mark of a process of this user's, which as an owner calls itself the same."""
     try:
-        return f"{pid}:{psutil.Process(pid).create_time():.2f}"
+        return f"{pid}:{psutil.Process(pid).create_time():.2f}:{this_place()}"
     except psutil.NoSuchProcess:
         return f"{pid}:0"
 
