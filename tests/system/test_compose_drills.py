@@ -116,7 +116,7 @@ def test_a_runner_killed_in_mid_fault_is_cleaned_up_after_by_the_next_run(tmp_pa
     assert any(f"shedlab-{dead_id}-a-1" in sentence for sentence in removed), removed
 
 
-@pytest.mark.parametrize("victim", ["gate", "worker", "mock-model", "redis", "toxiproxy", "loadgen"])
+@pytest.mark.parametrize("victim", ["gate", "worker", "redis", "loadgen"])
 def test_a_crash_of_any_container_voids_the_arm_and_leaves_nothing(tmp_path: Path, victim: str) -> None:
     run = start(write_drill(tmp_path, duration="30s", faults=LONG_LATENCY), tmp_path / "reports", runtime="compose")
     run.await_event("A-1", is_inject, "the fault")
