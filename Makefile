@@ -61,7 +61,7 @@ test: $(TESTS_READY) ## Run the unit and service tests
 	@$(VENV_PYTHON) -m pytest -q
 
 test-system: $(TESTS_READY) ## Run the system tests: whole drills, on containers too where an engine answers
-	@$(VENV_PYTHON) -m pytest -q tests/system
+	@$(VENV_PYTHON) -m pytest -q --durations=15 tests/system
 
 lint: $(TESTS_READY) ## ruff and strict mypy over code and tests
 	@$(VENV_PYTHON) -m ruff check .
