@@ -56,17 +56,7 @@ async def drive_engine(*arguments: str, environment: Mapping[str, str] | None = 
     Raises:
         EngineError: it did not end in time, or it said no.
     """
-    process = await asyncio.create_subprocess_exec(
-        docker_program(),
-        *arguments,
-        env=None if environment is None else dict(environment),
-        cwd=PROJECT_ROOT,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        # A Ctrl-C at the terminal reaches the runner alone, which then ends what it started in order.
-        start_new_session=True,
-    )
+    process = await _started(arguments, None if environment is None else dict(environment))
     try:
         out, err = await asyncio.wait_for(process.communicate(), timeout_s)
     except TimeoutError:
@@ -79,14 +69,36 @@ async def drive_engine(*arguments: str, environment: Mapping[str, str] | None = 
     return out.decode("utf-8", "replace")
 
 
+async def _started(arguments: tuple[str, ...], environment: dict[str, str] | None) -> asyncio.subprocess.Process:
+    """The command, running; one cancelled as it starts is ended too, and its pipes are closed."""
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
+            docker_program(),
+            *arguments,
+            env=environment,
+            cwd=PROJECT_ROOT,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            # A Ctrl-C at the terminal reaches the runner alone, which then ends what it started in order.
+            start_new_session=True,
+        )
+    )
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        await _end(await starting)
+        raise
+
+
 async def _end(process: asyncio.subprocess.Process) -> None:
     """The whole session: the Compose plugin is a process of its own, and must not go on making what is then removed."""
     _signal(process, signal.SIGTERM)
     try:
-        await asyncio.wait_for(process.wait(), END_GRACE_S)
+        await asyncio.wait_for(process.communicate(), END_GRACE_S)
     except TimeoutError:
         _signal(process, signal.SIGKILL)
-        await process.wait()
+        await process.communicate()
 
 
 def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
