@@ -11,23 +11,23 @@ FROM python AS builder
 # An index of one's own, and pip's words for it, come from the environment of `docker compose build`.
 ARG PIP_INDEX_URL
 ENV PIP_PYTHON=/opt/venv/bin/python PIP_ROOT_USER_ACTION=ignore PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_DEPS=1 \
-    PIP_REQUIRE_HASHES=1
+    PIP_REQUIRE_HASHES=1 PIP_CACHE_DIR=/var/cache/pip
 RUN python -m venv --without-pip /opt/venv
 
 FROM builder AS gate-packages
-RUN --mount=type=cache,target=/root/.cache/pip --mount=type=bind,source=locks/requirements-gate.lock,target=/lock \
+RUN --mount=type=cache,target=/var/cache/pip --mount=type=bind,source=locks/requirements-gate.lock,target=/lock \
     pip install -q -r /lock
 FROM builder AS worker-packages
-RUN --mount=type=cache,target=/root/.cache/pip --mount=type=bind,source=locks/requirements-worker.lock,target=/lock \
+RUN --mount=type=cache,target=/var/cache/pip --mount=type=bind,source=locks/requirements-worker.lock,target=/lock \
     pip install -q -r /lock
 FROM builder AS mock-model-packages
-RUN --mount=type=cache,target=/root/.cache/pip --mount=type=bind,source=locks/requirements-mock-model.lock,target=/lock \
+RUN --mount=type=cache,target=/var/cache/pip --mount=type=bind,source=locks/requirements-mock-model.lock,target=/lock \
     pip install -q -r /lock
 FROM builder AS loadgen-packages
-RUN --mount=type=cache,target=/root/.cache/pip --mount=type=bind,source=locks/requirements-loadgen.lock,target=/lock \
+RUN --mount=type=cache,target=/var/cache/pip --mount=type=bind,source=locks/requirements-loadgen.lock,target=/lock \
     pip install -q -r /lock
 FROM builder AS schedule-packages
-RUN --mount=type=cache,target=/root/.cache/pip --mount=type=bind,source=locks/requirements-schedule.lock,target=/lock \
+RUN --mount=type=cache,target=/var/cache/pip --mount=type=bind,source=locks/requirements-schedule.lock,target=/lock \
     pip install -q -r /lock
 
 FROM python AS service

@@ -21,10 +21,10 @@ from gate.cancellation import heed_cancellation
 from gate.conclusions import Conclusions, refuse
 from gate.doubts import Doubts, Withdrawing
 from gate.events import EventWriter
+from gate.queue_client import ANSWER_TIMEOUT_S
 from gate.refused import draining, queue_unreachable
 from gate.sampling import Sampling
 from gate.script import QueueUnreachableError
-from gate.stream import ANSWER_TIMEOUT_S
 from gate.waiting import ActivePolicy, Decided, Sighting, Waiting
 from gate.wire import Candidate, Reply
 from lab.contract.messages import JobRequest

@@ -7,21 +7,13 @@ beyond their rules.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from redis.asyncio import Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
-
-from gate.script import QueueUnreachableError, Script
+from gate.queue_client import QueueClient
+from gate.script import Script
 from gate.wire import Candidate, Reply, call_arguments, read_queued, read_reply, read_samples, read_waits_s
 from lab.contract import names
 from lab.policies.negative_slack import QueuedJob
 from lab.policies.snapshot import ServiceSample
 
-CONNECT_TIMEOUT_S = 1.0
-# Also how long after it was sent a call may still enqueue: a server that wakes up later must not.
-ANSWER_TIMEOUT_S = 2.0
-WITHDRAWN_MARK_S = 60
 # Of a longer queue the oldest this many are looked at.
 MOST_QUEUED = 1000
 # Job classes are clients' words: more of them than this are not estimated.
@@ -46,24 +38,13 @@ class RefusedClient:
     hard_window_s: float
 
 
-class JobStream:
+class JobStream(QueueClient):
     """The stream of jobs, as the gate sees it."""
 
     def __init__(self, redis_url: str, utilization_smoothing_s: float, heartbeat_s: float) -> None:
-        """Makes the client; nothing connects before the first call.
-
-        Retries are off: the client would send an admission twice.
-        """
-        self._redis: Redis = Redis.from_url(
-            redis_url,
-            decode_responses=True,
-            protocol=2,
-            socket_connect_timeout=CONNECT_TIMEOUT_S,
-            socket_timeout=ANSWER_TIMEOUT_S,
-            retry=Retry(NoBackoff(), 0),
-        )
+        """Nothing connects before the first call."""
+        super().__init__(redis_url)
         self._admit = Script(self._redis, "admit.lua")
-        self._withdraw = Script(self._redis, "withdraw.lua")
         self._services = Script(self._redis, "services.lua")
         self._queued = Script(self._redis, "queued.lua")
         self._refused = Script(self._redis, "refused_clients.lua")
@@ -93,16 +74,6 @@ class JobStream:
         keys += [names.JOB_KEY_PREFIX + candidate.job_id for candidate in candidates]
         arguments = call_arguments(self._head, candidates, expected_s, latest_at, saves=save_utilization)
         return read_reply(await self._admit.call(keys, arguments))
-
-    async def withdraw(self, job_id: str) -> float | None:
-        """Takes a job back that no worker has yet. Its created_at where it stays admitted, None where it is out.
-
-        Raises:
-            QueueUnreachableError: no usable answer came.
-        """
-        keys = [names.STREAM, names.JOB_KEY_PREFIX + job_id, names.UNSETTLED_KEY]
-        created = await self._withdraw.call(keys, (names.GROUP, WITHDRAWN_MARK_S))
-        return None if created is None else float(created)
 
     async def services(self) -> Services:
         """What the workers left about finished services, and the waits that gates measured.
@@ -137,19 +108,3 @@ class JobStream:
             arguments += (one.client, round(one.window_s * 1000), round(one.hard_window_s * 1000))
         counts = await self._refused.call((names.REFUSED_KEY, names.REFUSED_UNTIL_KEY), arguments)
         return [int(count) for count in counts]
-
-    async def job_hash(self, job_id: str) -> dict[str, str]:
-        """The fields of a job's hash, empty where there is none.
-
-        Raises:
-            QueueUnreachableError: no usable answer came.
-        """
-        try:
-            fields = await self._redis.hgetall(names.JOB_KEY_PREFIX + job_id)
-        except (RedisError, OSError) as error:
-            raise QueueUnreachableError(str(error)) from error
-        return {str(name): str(value) for name, value in fields.items()}
-
-    async def close(self) -> None:
-        """Closes the connections."""
-        await self._redis.aclose()

@@ -1,7 +1,6 @@
 """`python -m gate.enqueue`: serves until SIGTERM. Exit 0 ended in order, 2 bad settings, 3 could not run."""
 
-import asyncio
-import logging
+import functools
 import os
 import socket
 import sys
@@ -15,11 +14,11 @@ from gate.enqueue.app import create_app
 from gate.enqueue.jobs import Jobs
 from gate.enqueue.journal_lines import JournalLines
 from gate.enqueue.queue import EntryQueue
-from gate.event_pipe import forget_unwritten, widen_pipe
-from gate.listening import listen, server_config
-from gate.settings import Settings, SettingsError, read_settings
+from gate.lifecycle import run_service
+from gate.listening import server_config
+from gate.settings import Settings, read_settings
 from lab.contract import environment as env
-from lab.contract.names import EXIT_COULD_NOT_RUN, EXIT_OK, EXIT_USAGE
+from lab.contract.names import EXIT_COULD_NOT_RUN, EXIT_OK
 
 # The gate's settings that mean something here. Its policy is not even looked at: it may be what is wrong.
 HEEDED = (env.HOST, env.PORT, env.REDIS_URL, env.SERVICE_ID)
@@ -45,27 +44,15 @@ class EnqueueServer(uvicorn.Server):
 
 def main(environ: Mapping[str, str], stdout: TextIO, stderr: TextIO) -> int:
     """Runs the endpoint and returns its exit code."""
-    try:
-        settings = read_settings({**DEFAULTS, **{name: environ[name] for name in HEEDED if name in environ}})
-    except SettingsError as error:
-        print(f"enqueue: {error}", file=stderr)
-        return EXIT_USAGE
-    logging.basicConfig(
-        stream=stderr, level=logging.WARNING, format=f"%(levelname)s {settings.service_id} %(name)s: %(message)s"
-    )
-    try:
-        listener = listen(settings.host, settings.port)
-    except OSError as error:
-        print(f"enqueue: cannot listen on {settings.host}:{settings.port}: {error.strerror or error}", file=stderr)
-        return EXIT_COULD_NOT_RUN
-    widen_pipe(stdout)
-    exit_code = asyncio.run(_serve(settings, listener, stdout))
-    if exit_code != EXIT_OK:
-        forget_unwritten(stdout)
-    return exit_code
+    serve = functools.partial(_serve, stdout=stdout)
+    return run_service("enqueue", lambda: _settings(environ), serve, stdout, stderr)
 
 
-async def _serve(settings: Settings, listener: socket.socket, stdout: TextIO) -> int:
+def _settings(environ: Mapping[str, str]) -> Settings:
+    return read_settings({**DEFAULTS, **{name: environ[name] for name in HEEDED if name in environ}})
+
+
+async def _serve(settings: Settings, listener: socket.socket, *, stdout: TextIO) -> int:
     queue = EntryQueue(settings.redis_url)
     jobs = Jobs(queue, JournalLines(stdout))
     server = EnqueueServer(jobs, server_config(create_app(jobs, queue)))

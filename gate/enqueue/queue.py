@@ -1,40 +1,25 @@
-"""The enqueue endpoint's only Redis: adds a job, takes back one in doubt, reads one.
+"""The enqueue endpoint's only Redis: adds a job; whatever else is the queue client's.
 
 Every failure of the client becomes QueueUnreachableError.
 """
 
 import time
 
-from redis.asyncio import Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
-from gate.script import QueueUnreachableError, Script
+from gate.queue_client import ANSWER_TIMEOUT_S, QueueClient
+from gate.script import Script
 from lab.contract import names
 from lab.contract.messages import JobRequest
 
-CONNECT_TIMEOUT_S = 1.0
-# Also how long after it was sent a call may still enqueue: a server that wakes up later must not.
-ANSWER_TIMEOUT_S = 2.0
-WITHDRAWN_MARK_S = 60
 
-
-class EntryQueue:
+class EntryQueue(QueueClient):
     """The stream of jobs, as one sees it who only adds to it. Close it with `close`."""
 
     def __init__(self, redis_url: str) -> None:
-        """Makes the client; nothing connects before the first call. It never sends a job twice."""
-        self._redis: Redis = Redis.from_url(
-            redis_url,
-            decode_responses=True,
-            protocol=2,
-            socket_connect_timeout=CONNECT_TIMEOUT_S,
-            socket_timeout=ANSWER_TIMEOUT_S,
-            retry=Retry(NoBackoff(), 0),
-        )
+        """Nothing connects before the first call."""
+        super().__init__(redis_url)
         self._enqueue = Script(self._redis, "enqueue.lua")
-        self._withdraw = Script(self._redis, "withdraw.lua")
         # Redis' clock less this machine's, as of the last answer.
         self._ahead_s = 0.0
 
@@ -60,35 +45,9 @@ class EntryQueue:
         self._ahead_s = float(created) - time.time()
         return float(created)
 
-    async def withdraw(self, job_id: str) -> float | None:
-        """Takes a job back that no worker has yet. Its created_at where it stays enqueued, None where it is out.
-
-        Raises:
-            QueueUnreachableError: no usable answer came.
-        """
-        keys = (names.STREAM, names.JOB_KEY_PREFIX + job_id, names.UNSETTLED_KEY)
-        created = await self._withdraw.call(keys, (names.GROUP, WITHDRAWN_MARK_S))
-        return None if created is None else float(created)
-
-    async def job_hash(self, job_id: str) -> dict[str, str]:
-        """The fields of a job's hash, empty where there is none.
-
-        Raises:
-            QueueUnreachableError: no usable answer came.
-        """
-        try:
-            fields = await self._redis.hgetall(names.JOB_KEY_PREFIX + job_id)
-        except (RedisError, OSError) as error:
-            raise QueueUnreachableError(str(error)) from error
-        return {str(name): str(value) for name, value in fields.items()}
-
     async def answers(self) -> bool:
         """Whether it can be reached now."""
         try:
             return bool(await self._redis.ping())
         except (RedisError, OSError):
             return False
-
-    async def close(self) -> None:
-        """Closes the connections."""
-        await self._redis.aclose()

@@ -4,6 +4,7 @@ Durations carry units (`350ms`, `2s`), ratios are `80%` or `0.8`, counts are who
 `mode`, `why` and `estimate`, and every one but `none` takes `degrade`.
 """
 
+from abc import abstractmethod
 from typing import Annotated, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, TypeAdapter, WithJsonSchema, model_serializer, model_validator
@@ -166,9 +167,9 @@ class SlackPolicy(ThresholdPolicy):
     """What E and F share: the threshold is a slack, which binds from below."""
 
     @property
+    @abstractmethod
     def least_slack_s(self) -> float:
         """The projected slack in seconds below which a request is shed."""
-        raise NotImplementedError
 
     def _check_at(self, at: float | LowerThreshold) -> None:
         floor_s = self.least_slack_s

@@ -9,7 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.service.model_thread import disturb, running_model
 from tests.service.redis_servers import SHIPPED, RedisServer
+from tests.service.worker_bench import Queue
 
 
 @pytest.fixture(scope="session")
@@ -38,3 +40,25 @@ def own_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]
     """A running server that only this test uses."""
     with RedisServer(SHIPPED, tmp_path_factory.mktemp("own")).running() as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def shared_model() -> Iterator[str]:
+    """URL of a model that the tests of a file share."""
+    with running_model() as url:
+        yield url
+
+
+@pytest.fixture
+def model_url(shared_model: str) -> str:
+    """The shared model, at rest."""
+    disturb(shared_model)
+    return shared_model
+
+
+@pytest.fixture
+def queue(redis_url: str) -> Iterator[Queue]:
+    """The stream of a clean server, as a gate would fill it."""
+    queue = Queue(redis_url)
+    yield queue
+    queue.close()

@@ -1,33 +1,11 @@
 """A worker whose provider fails: it stops taking jobs, loses none of them, and goes on when a probe succeeds."""
 
 import asyncio
-from collections.abc import Iterator
 
-import pytest
-
-from tests.service.model_thread import disturb, running_model, state
+from tests.service.model_thread import disturb, state
 from tests.service.worker_bench import Bench, Queue, bench, burst, until
 
 BREAKER = {"BREAKER_FAILURES": "3", "BREAKER_OPEN_FOR_S": "0.4", "BREAKER_PROBES": "1", "WORKER_SLOTS": "1"}
-
-
-@pytest.fixture(scope="module")
-def shared_model() -> Iterator[str]:
-    with running_model() as url:
-        yield url
-
-
-@pytest.fixture
-def model_url(shared_model: str) -> str:
-    disturb(shared_model)
-    return shared_model
-
-
-@pytest.fixture
-def queue(redis_url: str) -> Iterator[Queue]:
-    queue = Queue(redis_url)
-    yield queue
-    queue.close()
 
 
 def states(worked: Bench) -> list[str]:

@@ -23,13 +23,6 @@ def model_url() -> Iterator[str]:
         yield url
 
 
-@pytest.fixture
-def queue(redis_url: str) -> Iterator[Queue]:
-    queue = Queue(redis_url)
-    yield queue
-    queue.close()
-
-
 def test_never_more_entries_are_pending_than_there_are_slots(redis_url: str, model_url: str, queue: Queue) -> None:
     jobs = [queue.put(work_s=0.1) for _ in range(10)]
 

@@ -17,13 +17,6 @@ def model_url() -> Iterator[str]:
         yield url
 
 
-@pytest.fixture
-def queue(redis_url: str) -> Iterator[Queue]:
-    queue = Queue(redis_url)
-    yield queue
-    queue.close()
-
-
 MALFORMED = {
     "another_version": {FIELD_VERSION: "0", FIELD_JOB: '{"job_id":"job-x","request_id":"request-x","deadline_at":5}'},
     "a_field_missing": {FIELD_VERSION: ENTRY_VERSION, FIELD_JOB: '{"job_id":"job-x","request_id":"request-x"}'},

@@ -5,11 +5,9 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
-import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from lab.contract.journal import parse_line
@@ -20,13 +18,6 @@ from tests.service.worker_bench import Queue
 
 PROJECT_ROOT = Path(__file__).parents[2]
 WITHIN_S = 20
-
-
-@pytest.fixture
-def queue(redis_url: str) -> Iterator[Queue]:
-    queue = Queue(redis_url)
-    yield queue
-    queue.close()
 
 
 def started(**environ: str) -> subprocess.Popen[str]:

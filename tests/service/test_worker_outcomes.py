@@ -1,7 +1,6 @@
 """Each outcome of a job, through a real queue and a real model."""
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
@@ -17,25 +16,6 @@ from lab.contract.names import (
 from tests.service.model_thread import disturb, running_model, state
 from tests.service.redis_servers import BOTH_SERVERS, free_port
 from tests.service.worker_bench import Queue, burst
-
-
-@pytest.fixture(scope="module")
-def shared_model() -> Iterator[str]:
-    with running_model() as url:
-        yield url
-
-
-@pytest.fixture
-def model_url(shared_model: str) -> str:
-    disturb(shared_model)
-    return shared_model
-
-
-@pytest.fixture
-def queue(redis_url: str) -> Iterator[Queue]:
-    queue = Queue(redis_url)
-    yield queue
-    queue.close()
 
 
 def fields_of(event: type[Event]) -> set[str]:

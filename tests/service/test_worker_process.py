@@ -61,13 +61,6 @@ def model_url() -> Iterator[str]:
 
 
 @pytest.fixture
-def queue(redis_url: str) -> Iterator[Queue]:
-    queue = Queue(redis_url)
-    yield queue
-    queue.close()
-
-
-@pytest.fixture
 def settings(redis_url: str, model_url: str) -> dict[str, str]:
     return {"REDIS_URL": redis_url, "MODEL_URL": f"{model_url}/v1"}
 

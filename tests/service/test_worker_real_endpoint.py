@@ -58,13 +58,6 @@ def link(toxiproxy: ToxiproxyServer, upstream: str) -> Iterator[str]:
 
 
 @pytest.fixture
-def queue(redis_url: str) -> Iterator[Queue]:
-    queue = Queue(redis_url)
-    yield queue
-    queue.close()
-
-
-@pytest.fixture
 def settings(authority: Authority, link: str) -> dict[str, str]:
     return {"MODEL_URL": f"https://{NAME}/v1", "MODEL_CONNECT": link, "MODEL_CA_FILE": str(authority.file)}
 

@@ -1,7 +1,6 @@
 """What a settlement leaves for the estimators: service samples per class, and one unsettled job less."""
 
 import asyncio
-from collections.abc import Iterator
 
 import pytest
 
@@ -15,31 +14,12 @@ from lab.contract.names import (
     SERVICE_SAMPLES,
     UNSETTLED_KEY,
 )
-from tests.service.model_thread import disturb, running_model
+from tests.service.model_thread import disturb
 from tests.service.redis_servers import BOTH_SERVERS
 from tests.service.worker_bench import Queue, bench, burst
 from worker.delivery import Delivery, identity_of
 from worker.outcome import Ending
 from worker.settlement import MOST_CLASSES
-
-
-@pytest.fixture(scope="module")
-def shared_model() -> Iterator[str]:
-    with running_model() as url:
-        yield url
-
-
-@pytest.fixture
-def model_url(shared_model: str) -> str:
-    disturb(shared_model)
-    return shared_model
-
-
-@pytest.fixture
-def queue(redis_url: str) -> Iterator[Queue]:
-    queue = Queue(redis_url)
-    yield queue
-    queue.close()
 
 
 def admit(queue: Queue, **fields: object) -> Job:

@@ -3,20 +3,15 @@
 import json
 import os
 import subprocess
-import time
 import urllib.request
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from lab.drill.testbed.leftovers import owner_mark
-from lab.drill.testbed.ports import free_ports
-from tests.system.containers import ROOT, docker, on_engine, require_engine
+from tests.system.containers import ROOT, Bench, docker, own_bench, require_engine
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
-WAIT_S = 60.0
 # What each image must not be able to import, of the lab and of its packages.
 FORBIDDEN = {
     "gate": ("locust", "pandas", "matplotlib", "pytest", "tests", "worker", "mock_model", "loadgen", "lab.drill"),
@@ -32,55 +27,10 @@ def _engine() -> None:
     require_engine()
 
 
-@dataclass(frozen=True, slots=True)
-class Bench:
-    """The bench under a project name and on ports of its own, so that it is in nobody's way."""
-
-    project: str
-    variables: dict[str, str]
-
-    def compose(self, *arguments: str, **variables: str) -> str:
-        return docker("compose", "--project-name", self.project, *arguments, variables={**self.variables, **variables})
-
-    def state(self, service: str) -> dict[str, Any]:
-        told = docker("inspect", "--format", "{{json .State}}", f"{self.project}-{service}-1")
-        state: dict[str, Any] = json.loads(told)
-        return state
-
-    def get(self, path: str) -> dict[str, Any]:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.variables['GATE_PORT']}{path}", timeout=5) as answer:
-            told: dict[str, Any] = json.load(answer)
-        return told
-
-    def await_that(self, look: Callable[[], bool], awaited: str) -> None:
-        deadline = time.monotonic() + WAIT_S
-        while not look():
-            assert time.monotonic() < deadline, f"waited in vain for {awaited}"
-            time.sleep(0.2)
-
-
 @pytest.fixture
 def bench() -> Iterator[Bench]:
-    ports = free_ports()
-    project = f"shedlab-bench-test-{os.getpid()}"
-    variables = {
-        "GATE_PORT": str(ports.gate),
-        "REDIS_PORT": str(ports.redis),
-        "MODEL_PORT": str(ports.model),
-        "TOXIPROXY_PORT": str(ports.proxy),
-        "LOCUST_PORT": str(ports.model_link),
-        "HEALTH_INTERVAL": "1s",
-        # Should this test be killed, the next drill removes what it left.
-        "SHEDLAB_OWNER": owner_mark(),
-        "SHEDLAB_RUN": project,
-    }
-    made = Bench(project, variables)
-    docker("compose", "--profile", "load", "build", "--quiet")
-    try:
+    with own_bench("bench", "load") as made:
         yield made
-    finally:
-        made.compose("--profile", "load", "down", "--volumes", "--timeout", "1")
-        assert on_engine(project) == []
 
 
 def test_the_file_is_sound_with_no_environment_at_all() -> None:

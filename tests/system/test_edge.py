@@ -10,11 +10,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from lab.drill.testbed.leftovers import owner_mark
-from lab.drill.testbed.ports import LOOPBACK, free_ports
-from tests.system.containers import ROOT, docker, on_engine, require_engine
+from lab.drill.testbed.ports import LOOPBACK
+from tests.system.containers import ROOT, Bench, docker, on_engine, own_bench, require_engine
 from tests.system.drills import Run, check, events, interrupt, report, stack_processes, start
-from tests.system.test_compose_bench import Bench
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(240)]
 BOTH = pytest.mark.parametrize("runtime", ["local", "compose"])
@@ -175,28 +173,8 @@ def test_the_shipped_configuration_is_sound_in_its_image_read_only_and_as_no_roo
 
 @pytest.fixture
 def bench() -> Iterator[Bench]:
-    require_engine()
-    ports = free_ports()
-    project = f"shedlab-edge-test-{os.getpid()}"
-    variables = {
-        "GATE_PORT": str(ports.gate),
-        "REDIS_PORT": str(ports.redis),
-        "MODEL_PORT": str(ports.model),
-        "TOXIPROXY_PORT": str(ports.proxy),
-        "ENQUEUE_PORT": str(ports.enqueue),
-        "EDGE_PORT": str(ports.edge),
-        "HEALTH_INTERVAL": "1s",
-        # Should this test be killed, the next drill removes what it left.
-        "SHEDLAB_OWNER": owner_mark(),
-        "SHEDLAB_RUN": project,
-    }
-    made = Bench(project, variables)
-    docker("compose", "--profile", "edge", "build", "--quiet")
-    try:
+    with own_bench("edge", "edge") as made:
         yield made
-    finally:
-        made.compose("--profile", "edge", "down", "--volumes", "--timeout", "1")
-        assert on_engine(project) == []
 
 
 def test_on_the_bench_one_command_leads_past_a_dead_gate_and_one_back(bench: Bench) -> None:
