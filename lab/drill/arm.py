@@ -164,7 +164,8 @@ class _Play:
     async def _start_load(self) -> float:
         """Starts the load generator; returns the schedule's start, in unix seconds."""
         await self._stack.start_load(self._schedule.path)
-        start_at = await asyncio.wait_for(self._schedule_start(), LOAD_START_WITHIN_S)
+        async with asyncio.timeout(LOAD_START_WITHIN_S):
+            start_at = await self._schedule_start()
         self._watch.lap("bring_up_s")
         return start_at
 

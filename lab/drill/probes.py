@@ -89,7 +89,8 @@ class StackProbe:
         deadline_s = scenario.workload.shortest_deadline_s
         try:
             probes = (self.run_probe(name, deadline_s, self._addresses.gate_url) for name in names)
-            outcomes = await asyncio.wait_for(asyncio.gather(*probes), within_s)
+            async with asyncio.timeout(within_s):
+                outcomes = await asyncio.gather(*probes)
         except TimeoutError:
             return Check(
                 "steady_state", False, f"not every one of {len(names)} probe jobs came back within {within_s:g} s"

@@ -25,7 +25,8 @@ async def order(socket: Path, what: str, fault: ProcessFault) -> None:
         StackError: the keeper is gone, or could not.
     """
     try:
-        answer = await asyncio.wait_for(_exchange(socket, {"order": what, "fault": fault_json(fault)}), ANSWER_WITHIN_S)
+        async with asyncio.timeout(ANSWER_WITHIN_S):
+            answer = await _exchange(socket, {"order": what, "fault": fault_json(fault)})
         error = json.loads(answer)["error"]
     except (OSError, ValueError, KeyError, TypeError):
         raise StackError("the bench's keeper does not answer; `shedlab down`, then `shedlab up`") from None

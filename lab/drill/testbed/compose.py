@@ -198,8 +198,8 @@ class ComposeStack:
         except StackError:
             # Removed with force below, whatever it is.
             pass
-        for watch in self._watches.values():
-            watch.cancel()
+        # Awaited, since one of them may just be about to follow its container anew.
+        await asyncio.gather(*(self._unwatch(container) for container in self._containers.values()))
         left = await remove_project(self._place.project)
         await asyncio.gather(*(container.finish_log() for container in self._containers.values()))
         return left

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.drill.testbed import ServiceExit, StackError
-from lab.drill.testbed.engine import docker_program, drive_engine, last_words
+from lab.drill.testbed.engine import docker_program, drive_engine, last_words, started
 
 ORDER_TIMEOUT_S = 30.0
 # How long its last lines may take to arrive once it has ended.
@@ -35,16 +35,18 @@ class Container:
         the file goes on where it was.
         """
         with self.output_path.open("wb") as output, self.error_path.open("wb") as errors:
-            self._follower = await asyncio.create_subprocess_exec(
-                docker_program(),
-                "logs",
-                "--follow",
-                self.name,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=output,
-                stderr=errors,
-                env={**os.environ, **self._marks},
-                start_new_session=True,
+            self._follower = await started(
+                asyncio.create_subprocess_exec(
+                    docker_program(),
+                    "logs",
+                    "--follow",
+                    self.name,
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=errors,
+                    env={**os.environ, **self._marks},
+                    start_new_session=True,
+                )
             )
 
     async def ended(self) -> ServiceExit:
@@ -69,7 +71,8 @@ class Container:
         if follower is None or follower.returncode is not None:
             return
         try:
-            await asyncio.wait_for(follower.wait(), LAST_LINES_WITHIN_S)
+            async with asyncio.timeout(LAST_LINES_WITHIN_S):
+                await follower.wait()
         except TimeoutError:
             follower.terminate()
             await follower.wait()

@@ -6,8 +6,9 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from pathlib import Path
+from typing import Any
 
 from lab.drill.testbed import StackError
 
@@ -56,9 +57,23 @@ async def drive_engine(*arguments: str, environment: Mapping[str, str] | None = 
     Raises:
         EngineError: it did not end in time, or it said no.
     """
-    process = await _started(arguments, None if environment is None else dict(environment))
+    process = await started(
+        asyncio.create_subprocess_exec(
+            docker_program(),
+            *arguments,
+            env=None if environment is None else dict(environment),
+            cwd=PROJECT_ROOT,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            # A Ctrl-C at the terminal reaches the runner alone, which then ends what it started in order.
+            start_new_session=True,
+        )
+    )
     try:
-        out, err = await asyncio.wait_for(process.communicate(), timeout_s)
+        # Not wait_for, which on Python 3.11 can swallow a cancellation that comes as the command ends.
+        async with asyncio.timeout(timeout_s):
+            out, err = await process.communicate()
     except TimeoutError:
         raise EngineError(f"docker {' '.join(arguments[:1])} did not end within {timeout_s:g} s") from None
     finally:
@@ -69,25 +84,13 @@ async def drive_engine(*arguments: str, environment: Mapping[str, str] | None = 
     return out.decode("utf-8", "replace")
 
 
-async def _started(arguments: tuple[str, ...], environment: dict[str, str] | None) -> asyncio.subprocess.Process:
-    """The command, running; one cancelled as it starts is ended too, and its pipes are closed."""
-    starting = asyncio.ensure_future(
-        asyncio.create_subprocess_exec(
-            docker_program(),
-            *arguments,
-            env=environment,
-            cwd=PROJECT_ROOT,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            # A Ctrl-C at the terminal reaches the runner alone, which then ends what it started in order.
-            start_new_session=True,
-        )
-    )
+async def started(starting: Coroutine[Any, Any, asyncio.subprocess.Process]) -> asyncio.subprocess.Process:
+    """The process that `starting` makes. One whose caller is cancelled meanwhile would be nobody's, so it is ended."""
+    start = asyncio.ensure_future(starting)
     try:
-        return await asyncio.shield(starting)
+        return await asyncio.shield(start)
     except asyncio.CancelledError:
-        await _end(await starting)
+        await _end(await start)
         raise
 
 
@@ -95,7 +98,8 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     """The whole session: the Compose plugin is a process of its own, and must not go on making what is then removed."""
     _signal(process, signal.SIGTERM)
     try:
-        await asyncio.wait_for(process.communicate(), END_GRACE_S)
+        async with asyncio.timeout(END_GRACE_S):
+            await process.communicate()
     except TimeoutError:
         _signal(process, signal.SIGKILL)
         await process.communicate()

@@ -100,7 +100,8 @@ class ServiceProcess:
         if self._process is None:
             return True
         try:
-            await asyncio.wait_for(self._process.wait(), grace_s)
+            async with asyncio.timeout(grace_s):
+                await self._process.wait()
         except TimeoutError:
             return False
         return True
