@@ -5,14 +5,11 @@ Goal: every run gives every policy the same verdict, on either testbed. A run ta
 """
 
 import argparse
-import json
-import os
-import subprocess
 import sys
-import tempfile
-from pathlib import Path
 from statistics import mean
 from typing import Any
+
+from bench.drills import play
 
 RUNTIMES = ("local", "compose")
 Reports = dict[str, list[dict[str, Any]]]
@@ -27,7 +24,7 @@ def main() -> int:
     reports: Reports = {runtime: [] for runtime in RUNTIMES}
     for number in range(1, chosen.runs + 1):
         for runtime in RUNTIMES:
-            report = _play(chosen.scenario, runtime)
+            report = play(chosen.scenario, runtime)
             if report is None:
                 return 3
             reports[runtime].append(report)
@@ -36,23 +33,6 @@ def main() -> int:
     agreed = {_verdicts(report) for told in reports.values() for report in told}
     print("the testbeds agree" if len(agreed) == 1 else f"the verdicts differ: {sorted(agreed)}")
     return 0 if len(agreed) == 1 else 1
-
-
-def _play(scenario: str, runtime: str) -> dict[str, Any] | None:
-    with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
-            [sys.executable, "-m", "lab", "run", scenario, "--runtime", runtime],
-            env={**os.environ, "SHEDLAB_REPORTS": folder},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        try:
-            report: dict[str, Any] = json.loads((Path(folder) / "latest" / "report.json").read_text(encoding="utf-8"))
-        except OSError:
-            print(f"{scenario} on {runtime} left no report: {done.stderr.strip()[-500:]}", file=sys.stderr)
-            return None
-    return report
 
 
 def _verdicts(report: dict[str, Any]) -> str:

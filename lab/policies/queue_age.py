@@ -4,13 +4,14 @@
     retry after  a
 
 a      queue_age_s, age of the oldest entry not yet delivered, seconds
-a_max  max_age_s, the declared limit, seconds; 60 to 70 % of (SLO of the queued stage - p95 endpoint latency)
+a_max  max_age_s, the declared limit, seconds; 60 to 70 % of (SLO of the queued stage - p95 endpoint latency), divided
+       by the load (arrival rate over capacity) where that is above 1
 
 Until the head is a_max old everything is admitted, so the queue swings, the more the further load is above capacity.
 The hint: the head waited a seconds behind a queue like the one that now stands behind it; with the gate shut, that one
 is served at the same pace in another a seconds, and only near its end is the head young again.
 
-Source: DRILLS.md section 3, policy B and its threshold rule.
+Source: DRILLS.md section 3, policy B and its threshold rule, made safe for loads above capacity.
 """
 
 from dataclasses import dataclass

@@ -1,12 +1,14 @@
 """Thresholds worked out from the numbers of a scenario, each with its arithmetic.
 
-    age limit    60 to 70 % of slack = SLO - endpoint's part in it; above 1.5 x capacity at most slack / load
+    age limit    60 to 70 % of slack = SLO - endpoint's part in it, divided by the load where that is above 1
     depth limit  slots x (deadline - p95 service) / mean service, and at most what the SLO's slack allows
     slack floor  p95 service - mean service + mean service / slots
 
-The age limit is drill 3's rule, the depth limit Little's law. The slack floor is what a mean does not know: how much
-longer one job in twenty takes, and one job's turn at the slots, since of the work in flight only the mean is known.
-An estimate that is a p95 already knows the first part.
+The age limit is drill 3's rule with the swing taken off: until the head is as old as the limit everything is admitted,
+so waits peak near limit x load. Undivided, the rule leaves nothing to spare at 1.5 x capacity and fails above it;
+divided, waits peak at 60 to 70 % of the slack whatever the load. The depth limit is Little's law. The slack floor is
+what a mean does not know: how much longer one job in twenty takes, and one job's turn at the slots, since of the work
+in flight only the mean is known. An estimate that is a p95 already knows the first part.
 """
 
 import math
@@ -19,10 +21,6 @@ from lab.contract.workload_spec import UniformDeadline
 from lab.workload.conditions import P95, conditions_of
 from lab.workload.fluid import admit_all
 
-# An age limit is sound up to this load; above it, it must shrink (DRILLS, drill 3).
-SOUND_LOAD_RATIO = 1.5
-# What a load may be off the declared one by the shape of its distribution alone.
-LOAD_TOLERANCE = 1.02
 AGE_SHARES = (0.60, 0.70)
 
 
@@ -126,7 +124,7 @@ def derived_age_limit(scenario: Scenario, requests: Sequence[ScheduledRequest] =
 
 
 def age_limit(basis: Basis) -> AgeLimit:
-    """60 to 70 % of the slack; above 1.5 x capacity no more than slack x capacity / arrival rate (DRILLS, drill 3)."""
+    """60 to 70 % of the slack, divided by the load where that is above 1, since waits peak near limit x load."""
     within, endpoint_s = basis.within_s, basis.endpoint_s
     if endpoint_s >= within:
         return AgeLimit(0.0, 0.0, f"none holds, for the endpoint alone takes {seconds(endpoint_s)} of {within:g} s")
@@ -137,10 +135,12 @@ def age_limit(basis: Basis) -> AgeLimit:
         f"{low_s:.2f} to {high_s:.2f} s"
     )
     load = basis.load_ratio
-    if load > SOUND_LOAD_RATIO * LOAD_TOLERANCE:
-        cap_s = slack_s / load
-        low_s, high_s = min(low_s, cap_s), min(high_s, cap_s)
-        words += f"; at {load:.1f} x capacity no more than {slack_s:.2f} s / {load:.1f} = {cap_s:.2f} s"
+    if load > 1:
+        low_s, high_s = low_s / load, high_s / load
+        words += (
+            f"; at {load:.1f} x capacity waits swing up to {load:.1f} x the limit, "
+            f"so divided by that: {low_s:.2f} to {high_s:.2f} s"
+        )
     return AgeLimit(low_s, high_s, words)
 
 

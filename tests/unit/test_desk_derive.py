@@ -26,7 +26,7 @@ def test_thresholds_are_printed_with_their_arithmetic(scenario_file: Path, capsy
     assert lines[0] == "small, declared, at the heaviest load:"
     # Two slots, 1.2 s under the fault, of which 0.9 s to the first token; p80 within 1 s.
     assert lines[1] == "  load: 3.00/s x 1.20 s for 2 slots = 180% of capacity at the peak"
-    assert lines[2].startswith("  age limit: 0.06 to 0.06 s: slack 1 s - 0.90 s = 0.10 s")
+    assert lines[2].startswith("  age limit: 0.03 to 0.04 s: slack 1 s - 0.90 s = 0.10 s")
     assert lines[3].startswith("  depth limit: 0, as max_depth 0: 2 slots x (7.00 s - 1.20 s) / 1.20 s = 9 jobs")
     assert lines[4].startswith("  slack floor: 0.60 s, or 0.60 s: ")
 
@@ -41,7 +41,7 @@ def test_they_are_written_into_a_copy_that_is_called_like_its_file_and_never_ove
     age, depth = made.policies["B"], made.policies["C"]
     assert isinstance(age, QueueAgePolicy)
     assert isinstance(depth, QueueDepthPolicy)
-    assert (made.name, age.max_age, depth.max_depth) == ("derived", 0.055, 0)
+    assert (made.name, age.max_age, depth.max_depth) == ("derived", 0.033, 0)
     assert age.why.startswith("Derived: slack 1 s - 0.90 s")
     assert "# a guess" in copy.read_text()
     assert main(["derive", str(scenario_file), "--write", str(copy)]) == EXIT_USAGE

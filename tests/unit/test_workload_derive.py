@@ -50,11 +50,15 @@ def test_slots_that_work_on_what_is_never_answered_serve_nobody() -> None:
     assert (age_limit(dead).highest_s, depth_limit(dead).count, slack_floor(dead).of_mean_s) == (0, 0, 0)
 
 
-def test_the_age_limit_shrinks_above_one_and_a_half_times_capacity() -> None:
-    assert age_limit(BASIS).lowest_s == pytest.approx(0.6 * 2.6)
+def test_the_age_limit_is_divided_by_a_load_above_capacity_since_waits_swing_to_limit_times_load() -> None:
+    assert age_limit(replace(BASIS, arrival_rate_per_s=5.0)).lowest_s == pytest.approx(0.6 * 2.6)
+    found = age_limit(BASIS)
+    assert [found.lowest_s, found.highest_s] == pytest.approx([0.6 * 2.6 / 1.5, 0.7 * 2.6 / 1.5])
     heavy = age_limit(replace(BASIS, arrival_rate_per_s=20.0))
-    assert heavy.lowest_s == heavy.highest_s == pytest.approx(2.6 / 3)
-    assert "at 3.0 x capacity no more than 2.60 s / 3.0 = 0.87 s" in heavy.sentence
+    assert [heavy.lowest_s, heavy.highest_s] == pytest.approx([0.6 * 2.6 / 3, 0.7 * 2.6 / 3])
+    assert heavy.sentence.endswith(
+        "at 3.0 x capacity waits swing up to 3.0 x the limit, so divided by that: 0.52 to 0.61 s"
+    )
 
 
 def test_the_depth_limit_is_littles_law_for_deadline_and_slo() -> None:

@@ -76,17 +76,22 @@ def test_an_age_limit_overshoots_as_in_drill_3_where_the_claim_cannot_be() -> No
     assert not found["B"].can_meet_slo
 
 
-def test_above_one_and_a_half_times_capacity_the_age_limit_shrinks_with_the_load() -> None:
+def test_far_above_capacity_the_age_limit_shrinks_with_the_load_and_then_holds() -> None:
     found = limit(drill_3())
-    assert found.lowest_s == found.highest_s == pytest.approx(4 / 10)
-    assert "at 10.0 x capacity no more than 4.00 s / 10.0 = 0.40 s" in found.sentence
+    assert [found.lowest_s, found.highest_s] == pytest.approx([0.6 * 4 / 10, 0.7 * 4 / 10])
+    assert "at 10.0 x capacity waits swing up to 10.0 x the limit, so divided by that: 0.24 to 0.28 s" in found.sentence
     assert by_letter(drill_3("400ms"))["B"].can_meet_slo
 
 
-def test_up_to_one_and_a_half_times_capacity_the_age_limit_is_60_to_70_percent_of_the_slack() -> None:
-    found = limit(slow_by_800_ms())
-    assert [found.lowest_s, found.highest_s] == pytest.approx([1.56, 1.82])
-    assert found.sentence == "slack 3.5 s - 0.90 s = 2.60 s, of which 60 to 70 % are 1.56 to 1.82 s"
+def test_a_derived_age_limit_leaves_a_third_of_the_slack_to_spare() -> None:
+    declared = slow_by_800_ms()
+    found = limit(declared)
+    assert [found.lowest_s, found.highest_s] == pytest.approx([1.04, 1.213], abs=0.001)
+    assert found.sentence.startswith("slack 3.5 s - 0.90 s = 2.60 s, of which 60 to 70 % are 1.56 to 1.82 s; ")
+    by_the_rule = declared.model_copy(
+        update={"policies": {"B": declared.policies["B"].model_copy(update={"max_age": found.highest_s})}}
+    )
+    assert by_letter(by_the_rule)["B"].peak_wait_s == pytest.approx(0.7 * 2.6)
 
 
 def test_no_age_limit_holds_where_the_endpoint_alone_takes_longer_than_the_slo() -> None:
