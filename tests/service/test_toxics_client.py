@@ -22,17 +22,11 @@ from lab.drill.toxics_client import (
     ToxiproxyUnreachableError,
     ToxiproxyUnverifiedError,
 )
+from tests.service.redis_servers import free_port
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT_S = 5.0
 LATENCY = {"latency": 100, "jitter": 0}
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
 
 
 @contextmanager

@@ -33,6 +33,13 @@ def test_the_engines_last_words_are_the_sentence(tmp_path: Path, monkeypatch: py
         asyncio.run(drive_engine("version", timeout_s=30))
 
 
+def test_what_the_daemon_answered_is_the_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = "Error response from daemon: driver failed: Bind for 127.0.0.1:46479 failed: port is already allocated"
+    FakeDocker(tmp_path, monkeypatch, {"start": (1, "", f"{taken}\nError: failed to start containers: gate-1\n")})
+    with pytest.raises(EngineError, match=r"^docker start: Error response .* port is already allocated$"):
+        asyncio.run(drive_engine("start", "gate-1", timeout_s=30))
+
+
 def test_no_docker_command_is_said_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(EngineError, match="no docker command on PATH; install Docker"):

@@ -17,6 +17,7 @@ COMPOSE_FILE = PROJECT_ROOT / "compose.yaml"
 ANSWER_TIMEOUT_S = 20.0
 END_GRACE_S = 5.0
 SAID_LENGTH = 400
+DAEMON_ANSWER = "Error response from daemon:"
 
 
 class EngineError(StackError):
@@ -47,7 +48,7 @@ def ask_engine(
     except OSError as error:
         raise EngineError(f"docker cannot be run: {error.strerror or error}") from None
     if done.returncode:
-        raise EngineError(f"docker {arguments[0]}: {last_words(done.stderr or done.stdout)}")
+        raise EngineError(f"docker {arguments[0]}: {reason(done.stderr or done.stdout)}")
     return done.stdout
 
 
@@ -80,7 +81,7 @@ async def drive_engine(*arguments: str, environment: Mapping[str, str] | None = 
         if process.returncode is None:
             await _end(process)
     if process.returncode:
-        raise EngineError(f"docker {arguments[0]}: {last_words((err or out).decode('utf-8', 'replace'))}")
+        raise EngineError(f"docker {arguments[0]}: {reason((err or out).decode('utf-8', 'replace'))}")
     return out.decode("utf-8", "replace")
 
 
@@ -131,6 +132,12 @@ def compose_command(project: str, *arguments: str) -> tuple[str, ...]:
 def engine_environment(variables: Mapping[str, str]) -> dict[str, str]:
     """The user's environment, which holds what docker needs, with the stack's variables on top."""
     return {**os.environ, **variables}
+
+
+def reason(said: str) -> str:
+    """Why the engine refused: what its daemon answered, where it did; the last line only repeats the order."""
+    answers = [line.strip() for line in said.splitlines() if DAEMON_ANSWER in line]
+    return last_words(answers[-1] if answers else said)
 
 
 def last_words(said: str) -> str:
