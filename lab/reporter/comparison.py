@@ -7,6 +7,7 @@ from statistics import median_low
 from lab.reporter.arm import ArmReport
 from lab.reporter.catalogue import CATALOGUE, Measure
 from lab.reporter.doubts import too_few
+from lab.reporter.verdict import PolicyJudgement, judge_policy
 from lab.reporter.wording import measured, signed
 
 # The whole first, then where policies differ most.
@@ -58,6 +59,11 @@ def by_policy(arms: tuple[ArmReport, ...]) -> Policies:
     """The arms of each policy, by letter."""
     letters = sorted({arm.header.policy for arm in arms})
     return {letter: tuple(arm for arm in arms if arm.header.policy == letter) for letter in letters}
+
+
+def judge_together(arms: tuple[ArmReport, ...]) -> PolicyJudgement:
+    """One policy's judgement over its repeats, void ones left out."""
+    return judge_policy([arm.phases for arm in arms if not arm.void], arms[0].header.scenario)
 
 
 def compare(arms: tuple[ArmReport, ...]) -> tuple[PhaseTable, ...]:
