@@ -10,7 +10,7 @@ from lab import __version__
 from lab.contract.names import EXIT_USAGE
 
 EPILOG = """exit codes: 0 every arm did what the scenario expects; 1 some arm did not; 2 bad usage or scenario;
-3 could not run, or an arm is void; 130 interrupted"""
+3 could not run, or an arm is void; 4 whether some arm did is too close to call; 130 interrupted"""
 RUNTIMES = ("auto", "local", "compose")
 
 

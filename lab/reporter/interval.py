@@ -14,12 +14,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist, fmean, variance
 
+from lab.reporter.wording import measured
+
 CONFIDENCE = 0.95
 # Between 10 and 30 blocks serve whatever the length of a run, and the fewer the longer, so that what one block leaves
 # waiting reaches less far into the next (Schmeiser, Batch Size Effects in the Analysis of Simulation Output, 1982).
 BLOCKS = 10
-# A shorter block says nothing of a share of one in twenty.
-LEAST_BLOCK = 5
+# Of few samples rather short blocks than few: from two blocks a variance is hardly known.
+LEAST_BLOCK = 2
 _TAIL = (1 - CONFIDENCE) / 2
 # Beyond so many standard deviations nothing of a binomial is left that a double could hold.
 _REACH = 10.0
@@ -44,6 +46,16 @@ class Interval:
         low_s = least_s if self.low_s is None else self.low_s
         high_s = most_s if self.high_s is None else self.high_s
         return low_s <= bound_s < high_s
+
+    def words(self) -> str:
+        """Such as `3.10 to 3.90 s`; empty where nothing is known."""
+        if self == UNKNOWN:
+            return ""
+        if self.high_s is None:
+            return f"from {measured(self.low_s, 's')}, not known above"
+        if self.low_s is None:
+            return f"up to {measured(self.high_s, 's')}, not known below"
+        return f"{measured(self.low_s, 's')} to {measured(self.high_s, 's')}"
 
 
 UNKNOWN = Interval(None, None)

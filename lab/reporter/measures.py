@@ -81,7 +81,8 @@ def measure_phases(
     for span in (*spans, whole):
         chosen, sampled = (jobs, signals) if span is whole else (_in(jobs, span), _in(signals, span))
         values = _values(chosen, span, scenario) | _signal_values(sampled, span)
-        values["recovery_time_s"] = recovery if span.phase in ("recovery", "all") else None
+        if span.phase in ("recovery", "all"):
+            values["recovery_time_s"] = recovery
         result[span.phase] = PhaseMeasures(span, values, *_by_reasons(chosen), _slo_samples_s(chosen, scenario))
     return result
 

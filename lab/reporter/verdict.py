@@ -33,11 +33,15 @@ class PhaseJudgement:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One expectation and what came of it. `met` is None for a void arm, of which nothing can be said."""
+    """One expectation and what came of it. `met` is None for a void arm, of which nothing can be said.
+
+    It is too close to call where it rests on a verdict that is.
+    """
 
     name: str
     met: bool | None
     sentence: str
+    too_close: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,11 @@ class Judgement:
         if self.verdict == VOID or not self.checks:
             return None
         return all(check.met for check in self.checks)
+
+    @property
+    def surely_unexpected(self) -> bool:
+        """Whether an expectation was not met that is not too close to call."""
+        return any(check.met is False and not check.too_close for check in self.checks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +141,9 @@ def _judge_phase(name: str, repeats: Sequence[PhaseMeasures], scenario: Scenario
     interval = percentile_interval(samples, slo.percentile)
     seen = [sample for several in samples for sample in several] or [value]
     too_close = interval.straddles(slo.within, min(seen), max(seen))
-    sentence = f"{name}: {slo_words(scenario)} is {measured(value, 's')}, limit {slo.within:g} s"
+    sure = f" ({interval.words()})" if interval.words() else ""
+    close = ": too close to call" if too_close else ""
+    sentence = f"{name}: {slo_words(scenario)} is {measured(value, 's')}{sure}, limit {slo.within:g} s{close}"
     return PhaseJudgement(name, value, value <= slo.within, sentence, interval, too_close)
 
 
@@ -150,7 +161,9 @@ def _checks(
 ) -> tuple[Check, ...]:
     met = None if verdict == VOID else verdict == expectation.verdict
     sentences = "; ".join(phase.sentence for phase in judged) or "no request was offered in a phase of the SLO"
-    first = Check(f"verdict is {expectation.verdict}", met, f"{verdict}: {sentences}")
+    too_close = _too_close(verdict, judged)
+    said = f"{verdict}, too close to call" if too_close else verdict
+    first = Check(f"verdict is {expectation.verdict}", met, f"{said}: {sentences}", too_close)
     return (first, *(_bound(bound, phases, void=verdict == VOID) for bound in expectation.bounds))
 
 
