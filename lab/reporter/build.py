@@ -13,7 +13,7 @@ from lab.contract.journal import JOURNAL_NAME
 from lab.contract.names import EXIT_COULD_NOT_RUN, EXIT_DEVIATED, EXIT_OK, EXIT_TOO_CLOSE
 from lab.reporter.answer import answer
 from lab.reporter.arm import ArmReport, report_arm
-from lab.reporter.comparison import by_policy, contradiction
+from lab.reporter.comparison import by_policy, contradiction, judge_together
 from lab.reporter.doubts import Doubt, schedule_doubts
 from lab.reporter.errors import ReportError
 from lab.reporter.header import Header
@@ -23,7 +23,7 @@ from lab.reporter.read import read_arm
 from lab.reporter.render import render_html
 from lab.reporter.terminal import COLUMNS, terminal_row
 
-__all__ = ["ReportError", "RunReport", "build_report"]
+__all__ = ["ReportError", "RunReport", "build_report", "too_close_policies"]
 
 _ARM_FOLDER = re.compile(r"^(?P<letter>[A-Z])-(?P<repeat>[1-9]\d*)$")
 
@@ -71,6 +71,15 @@ def build_report(run_dir: Path) -> RunReport:
         doubts=doubts,
         breakdowns_s={arm.name: arm.breakdown_s for arm in arms},
     )
+
+
+def too_close_policies(run_dir: Path) -> tuple[str, ...]:
+    """The letters of the policies whose verdict over all repeats is too close to call.
+
+    Raises:
+        ReportError: there is no such run, or no journal of it says what was played.
+    """
+    return tuple(letter for letter, arms in by_policy(_read_arms(run_dir)).items() if judge_together(arms).too_close)
 
 
 def exit_code_of(arms: tuple[ArmReport, ...]) -> int:
