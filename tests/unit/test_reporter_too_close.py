@@ -96,3 +96,24 @@ def test_a_recovery_that_never_came_and_one_that_nothing_called_for_are_told_apa
     assert (never.rows[0][column], calm.rows[0][column]) == ("never within the drill", "nothing to recover from")
     recovery = [document(tmp_path / name)["arms"][0]["phases"]["all"]["recovery_time_s"] for name in ("slow", "calm")]
     assert recovery == ["never", "nothing_to_recover_from"]
+
+
+def test_the_answer_names_the_price_of_what_it_recommends(tmp_path: Path) -> None:
+    text = (
+        SMALL.replace("within: 1s", "within: 2.2s")
+        .replace("expect:", "expect: {}\nclaims: []")
+        .split("  A: {verdict")[0]
+    )
+    report = played(tmp_path, text)
+    missed = {arm["policy"]: arm["phases"]["all"]["deadline_miss_rate_offered"] for arm in document(tmp_path)["arms"]}
+    assert missed["A"] < missed["B"]
+    assert (
+        f"The price of B: it does {100 * (1 - missed['B']):.1f} % of the offered jobs within their deadlines, while A, "
+        f"which does not hold the SLO, does {100 * (1 - missed['A']):.1f} %; a deadline of 7 s or more is more "
+        "generous than the SLO's 2.2 s."
+    ) in report.answer
+
+
+def test_an_arm_that_does_most_in_time_and_holds_has_no_price(tmp_path: Path) -> None:
+    report = played(tmp_path, SMALL.replace("within: 1s", "within: 6s"))
+    assert not [sentence for sentence in report.answer if sentence.startswith("The price")]
