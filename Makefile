@@ -23,7 +23,7 @@ help: ## List the targets
 
 setup: $(TESTS_READY) ## Make .venv with everything, tests included
 
-scenario: $(RUNTIME_READY) ## Play a drill: NAME=slow_provider [RUNTIME=auto|local|compose] [SPEED=2] [JOBS=4] [REPEATS=3] [ONLY=A,B]
+scenario: $(RUNTIME_READY) ## Play a drill: NAME=slow_provider [RUNTIME=auto|local|compose] [SPEED=2] [JOBS=4] [REPEATS=3|auto] [ONLY=A,B]
 	@[[ -n "$${NAME:-}" ]] || { echo "make scenario: say which, such as NAME=slow_provider; make list shows them" >&2; exit 2; }; \
 	flags=(); \
 	for setting in RUNTIME SPEED JOBS REPEATS ONLY; do \

@@ -10,7 +10,7 @@ from lab import __version__
 from lab.contract.names import EXIT_USAGE
 
 EPILOG = """exit codes: 0 every arm did what the scenario expects; 1 some arm did not; 2 bad usage or scenario;
-3 could not run, or an arm is void; 130 interrupted"""
+3 could not run, or an arm is void; 4 whether some arm did is too close to call; 130 interrupted"""
 RUNTIMES = ("auto", "local", "compose")
 
 
@@ -97,7 +97,13 @@ def _add_run(commands: "argparse._SubParsersAction[_Parser]") -> None:
     run.add_argument("--runtime", choices=RUNTIMES, default="auto", help="where the stacks run (default: auto)")
     run.add_argument("--speed", type=read_speed, default=1.0, metavar="K", help="play K times as fast (default: 1)")
     run.add_argument("--jobs", type=_jobs, default=None, metavar="N|auto", help="arms side by side (default: auto)")
-    run.add_argument("--repeats", type=_count, default=None, metavar="N", help="repeats (default: as declared)")
+    run.add_argument(
+        "--repeats",
+        type=_repeats,
+        default=None,
+        metavar="N|auto",
+        help="repeats (default: as declared); auto plays again what is too close to call, up to 5 times in all",
+    )
     run.add_argument("--only", type=_letters, default=(), metavar="A,B", help="only these policies")
 
 
@@ -114,6 +120,15 @@ def read_speed(text: str) -> float:
 
 def _jobs(text: str) -> int | None:
     return None if text == "auto" else _count(text)
+
+
+def _repeats(text: str) -> int | str:
+    if text == "auto":
+        return text
+    try:
+        return _count(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{error}, or auto") from None
 
 
 def _count(text: str) -> int:

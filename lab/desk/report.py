@@ -23,6 +23,21 @@ def report(run: str) -> int:
     return made.exit_code
 
 
+def too_close_policies(run_dir: Path) -> tuple[str, ...]:
+    """The letters of the policies whose verdict is too close to call.
+
+    Raises:
+        DeskError: the journals cannot be read, exit code 3.
+    """
+    from lab.reporter.build import ReportError  # noqa: PLC0415 - as below
+    from lab.reporter.build import too_close_policies as find  # noqa: PLC0415
+
+    try:
+        return find(run_dir)
+    except ReportError as error:
+        raise DeskError(str(error), EXIT_COULD_NOT_RUN) from None
+
+
 def make_report(run_dir: Path) -> "RunReport":
     """Writes every file of the report into the run's folder.
 

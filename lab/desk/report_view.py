@@ -18,7 +18,13 @@ if TYPE_CHECKING:
     from lab.reporter.build import RunReport
 
 CELL_GAP = 3
-STYLES = {"held": "green", "breached": "red", "void": "yellow"}
+STYLES = {
+    "held": "green",
+    "breached": "red",
+    "void": "yellow",
+    "held, too close": "yellow",
+    "breached, too close": "yellow",
+}
 Column = tuple[str, ...]
 
 

@@ -10,7 +10,7 @@ from lab.contract.names import EXIT_COULD_NOT_RUN
 from lab.desk.errors import DeskError
 from lab.desk.places import find_scenario, reports_root
 from lab.desk.progress_view import ProgressView
-from lab.desk.report import make_report
+from lab.desk.report import make_report, too_close_policies
 from lab.desk.report_view import print_report
 from lab.drill.request import DrillError, DrillRequest
 from lab.drill.runner import run_drill
@@ -37,7 +37,7 @@ def run(asked: argparse.Namespace) -> int:
     began = time.monotonic()
     try:
         with ProgressView() as view:
-            run_dir = run_drill(request, view.show)
+            run_dir = run_drill(request, view.show, too_close_policies)
     except DrillError as error:
         raise DeskError(str(error), EXIT_COULD_NOT_RUN) from None
     played = time.monotonic()

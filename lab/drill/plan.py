@@ -2,7 +2,7 @@
 
 import os
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +88,7 @@ def make_plan(request: DrillRequest, runtime: str, runtime_why: str, cores: int)
     played = _played(request)
     _check_endpoint(played, request.endpoint)
     letters = _letters(played, request.only)
-    repeats = request.repeats or played.repeats
+    repeats = request.repeats if isinstance(request.repeats, int) else played.repeats
     run_dir = new_run_dir(request.reports_root, played.name)
     schedules = {repeat: _write_schedule(played, request, repeat, run_dir) for repeat in range(1, repeats + 1)}
     arms = tuple(Arm(letter, repeat) for repeat in schedules for letter in letters)
@@ -105,6 +105,19 @@ def make_plan(request: DrillRequest, runtime: str, runtime_why: str, cores: int)
         side_by_side=min(len(arms), request.jobs or affordable_arms(cores, schedules)),
         endpoint_label=request.endpoint.label if request.endpoint else MOCK_MODEL,
     )
+
+
+def plan_again(plan: Plan, request: DrillRequest, letters: tuple[str, ...], cores: int) -> Plan:
+    """The plan of one more repeat, of these policies alone, in the same run; its schedule is written.
+
+    Raises:
+        DrillError: the schedule cannot be written.
+    """
+    repeat = max(plan.schedules) + 1
+    schedules = {**plan.schedules, repeat: _write_schedule(plan.played, request, repeat, plan.run_dir)}
+    arms = tuple(Arm(letter, repeat) for letter in letters)
+    side_by_side = min(len(arms), request.jobs or affordable_arms(cores, schedules))
+    return replace(plan, arms=arms, schedules=schedules, side_by_side=side_by_side)
 
 
 def affordable_arms(cores: int, schedules: dict[int, Schedule]) -> int:

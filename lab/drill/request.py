@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from lab.contract.endpoint import ModelEndpoint
 from lab.contract.loading import LoadedScenario
@@ -15,15 +16,15 @@ class DrillError(Exception):
 class DrillRequest:
     """One drill to play.
 
-    `jobs` None lets the machine decide, `repeats` None plays as many as declared, an empty `only` every policy, and
-    `endpoint` None the mock model.
+    `jobs` None lets the machine decide, `repeats` None plays as many as declared and "auto" those and then again what
+    is too close to call, an empty `only` every policy, and `endpoint` None the mock model.
     """
 
     loaded: LoadedScenario
     runtime: str
     speed: float
     jobs: int | None
-    repeats: int | None
+    repeats: int | Literal["auto"] | None
     only: tuple[str, ...]
     reports_root: Path
     endpoint: ModelEndpoint | None = None

@@ -4,13 +4,14 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 from lab.drill.arm import play_arm
 from lab.drill.plan import Arm, Plan, make_plan
 from lab.drill.progress import ArmProgress, OnProgress
 from lab.drill.request import DrillError, DrillRequest
+from lab.drill.rounds import TooClose, rounds
 from lab.drill.testbed import StackError, Testbed
 from lab.drill.testbed.choice import choose_testbed
 from lab.drill.wave import Wave
@@ -18,8 +19,14 @@ from lab.drill.wave import Wave
 PROGRESS_EVERY_S = 0.5
 
 
-def run_drill(request: DrillRequest, on_progress: OnProgress = lambda _arms: None) -> Path:
+def run_drill(
+    request: DrillRequest,
+    on_progress: OnProgress = lambda _arms: None,
+    too_close: TooClose = lambda _run_dir: (),
+) -> Path:
     """Plays the drill and returns its folder; what each arm did stands in its journal.
+
+    `too_close` is asked after each repeat where repeats are "auto", in a thread.
 
     Raises:
         DrillError: nothing could be played.
@@ -29,7 +36,7 @@ def run_drill(request: DrillRequest, on_progress: OnProgress = lambda _arms: Non
         testbed, why = choose_testbed(request.runtime, request.endpoint)
         print(f"shedlab: runtime {testbed.name} ({why})", file=sys.stderr)
         plan = make_plan(request, testbed.name, why, os.cpu_count() or 1)
-        asyncio.run(_play(plan, testbed, on_progress))
+        asyncio.run(_play(rounds(plan, request, too_close), testbed, on_progress))
     except StackError as error:
         raise DrillError(str(error)) from None
     except OSError as error:
@@ -41,17 +48,23 @@ def run_drill(request: DrillRequest, on_progress: OnProgress = lambda _arms: Non
     return plan.run_dir
 
 
-async def _play(plan: Plan, testbed: Testbed, on_progress: OnProgress) -> None:
-    total_s = plan.played.workload.duration
-    arms = [ArmProgress(arm.name, plan.played.policies[arm.letter].kind, total_s) for arm in plan.arms]
+async def _play(plans: AsyncIterator[Plan], testbed: Testbed, on_progress: OnProgress) -> None:
+    arms: list[ArmProgress] = []
     _cancel_on_signals()
     removed = await testbed.remove_leftovers()
     reporting = asyncio.create_task(_report_progress(arms, on_progress))
     try:
-        await _play_arms(plan, testbed, removed, arms)
+        async for plan in plans:
+            fresh = [_waiting(plan, arm) for arm in plan.arms]
+            arms.extend(fresh)
+            await _play_arms(plan, testbed, removed, fresh)
     finally:
         reporting.cancel()
         on_progress(arms)
+
+
+def _waiting(plan: Plan, arm: Arm) -> ArmProgress:
+    return ArmProgress(arm.name, plan.played.policies[arm.letter].kind, plan.played.workload.duration)
 
 
 async def _play_arms(plan: Plan, testbed: Testbed, removed: list[str], arms: Sequence[ArmProgress]) -> None:

@@ -1,10 +1,12 @@
 """The report's answer in plain words, for someone who must decide. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from lab.contract.scenario import Scenario
+from lab.contract.workload_spec import UniformDeadline
 from lab.reporter.arm import ArmReport
-from lab.reporter.comparison import by_policy, typical
-from lab.reporter.wording import listed, measured, slo_words
+from lab.reporter.comparison import by_policy, contradiction, judge_together, typical
+from lab.reporter.wording import listed, measured, signed, slo_words
 
 
 def answer(arms: tuple[ArmReport, ...]) -> tuple[str, ...]:
@@ -20,7 +22,9 @@ def answer(arms: tuple[ArmReport, ...]) -> tuple[str, ...]:
         *_holders(policies, holding, slo),
         *_breachers(policies, breaching),
         *_mixed(policies, holding + breaching),
+        *_too_close(policies, holding + breaching),
         *_most_useful(policies, holding),
+        *_price(policies, holding),
         *_expected(arms),
     )
 
@@ -96,12 +100,52 @@ def _mixed(policies: dict[str, tuple[ArmReport, ...]], clear: list[str]) -> Iter
             yield f"{letter} holds in {held} of {len(arms)} repeats: it is too close to call."
 
 
+def _too_close(policies: dict[str, tuple[ArmReport, ...]], clear: list[str]) -> Iterator[str]:
+    """Which of the verdicts that the repeats agree on other chance could have turned."""
+    close = [letter for letter in clear if judge_together(policies[letter]).too_close]
+    if close:
+        yield f"That is too close to call of {listed(close)}; REPEATS=auto plays what is too close again."
+
+
 def _first_reason(arms: tuple[ArmReport, ...]) -> str:
     return next(arm.void_reasons[0] for arm in arms if arm.void)
 
 
+def _goodput(policies: dict[str, tuple[ArmReport, ...]], letters: Iterable[str]) -> dict[str, float]:
+    return {letter: typical(policies[letter], "all", "goodput_per_s") or 0.0 for letter in letters}
+
+
+def _price(policies: dict[str, tuple[ArmReport, ...]], holding: list[str]) -> Iterator[str]:
+    """What the policy that is recommended costs, against the policy that does most of the offered jobs in time.
+
+    A job's deadline may be more generous than the SLO, so that who breaches it may serve more all the same.
+    """
+    missed = {letter: typical(arms, "all", "deadline_miss_rate_offered") for letter, arms in policies.items()}
+    known = {letter: rate for letter, rate in missed.items() if rate is not None}
+    goodput = _goodput(policies, [letter for letter in holding if letter in known])
+    if not goodput:
+        return
+    chosen, most = max(goodput, key=lambda letter: goodput[letter]), min(known, key=lambda letter: known[letter])
+    gap = signed(known[chosen] - known[most], "ratio")
+    if most not in holding and known[most] < known[chosen] and not gap.startswith("±"):
+        yield (
+            f"The price of {chosen}: it does {measured(1 - known[chosen], 'ratio')} of the offered jobs within their "
+            f"deadlines, while {most}, which does not hold the SLO, does {measured(1 - known[most], 'ratio')}"
+            f"{_generous(policies[chosen][0].header.scenario)}."
+        )
+
+
+def _generous(scenario: Scenario) -> str:
+    """Why one who breaches the SLO can still be in time, where that is why."""
+    deadlines = [each.deadline for each in scenario.workload.classes.values()]
+    shortest_s = min(each.low if isinstance(each, UniformDeadline) else each for each in deadlines)
+    if shortest_s <= scenario.slo.within:
+        return ""
+    return f"; a deadline of {shortest_s:g} s or more is more generous than the SLO's {scenario.slo.within:g} s"
+
+
 def _most_useful(policies: dict[str, tuple[ArmReport, ...]], holding: list[str]) -> Iterator[str]:
-    goodput = {letter: typical(policies[letter], "all", "goodput_per_s") or 0.0 for letter in holding}
+    goodput = _goodput(policies, holding)
     if len(goodput) > 1:
         best = max(goodput, key=lambda letter: goodput[letter])
         yield f"Of the policies that hold, {best} serves most: {goodput[best]:.2f} jobs a second done in time."
@@ -110,7 +154,10 @@ def _most_useful(policies: dict[str, tuple[ArmReport, ...]], holding: list[str])
 def _expected(arms: tuple[ArmReport, ...]) -> Iterator[str]:
     judged = [arm for arm in arms if arm.judgement.as_expected is not None]
     wrong = [arm.name for arm in judged if not arm.judgement.as_expected]
-    if wrong:
+    unsure = wrong and all(contradiction(mine) != "sure" for mine in by_policy(arms).values())
+    if unsure:
+        yield f"Whether the scenario's expectations are met is too close to call: {listed(wrong)}."
+    elif wrong:
         yield f"Not what the scenario expects: {listed(wrong)}."
     elif judged:
         yield (

@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lab.contract.journal import JOURNAL_NAME
-from lab.contract.names import EXIT_COULD_NOT_RUN, EXIT_DEVIATED, EXIT_OK
+from lab.contract.names import EXIT_COULD_NOT_RUN, EXIT_DEVIATED, EXIT_OK, EXIT_TOO_CLOSE
 from lab.reporter.answer import answer
 from lab.reporter.arm import ArmReport, report_arm
+from lab.reporter.comparison import by_policy, contradiction, judge_together
 from lab.reporter.doubts import Doubt, schedule_doubts
 from lab.reporter.errors import ReportError
 from lab.reporter.header import Header
@@ -22,7 +23,7 @@ from lab.reporter.read import read_arm
 from lab.reporter.render import render_html
 from lab.reporter.terminal import COLUMNS, terminal_row
 
-__all__ = ["ReportError", "RunReport", "build_report"]
+__all__ = ["ReportError", "RunReport", "build_report", "too_close_policies"]
 
 _ARM_FOLDER = re.compile(r"^(?P<letter>[A-Z])-(?P<repeat>[1-9]\d*)$")
 
@@ -72,11 +73,21 @@ def build_report(run_dir: Path) -> RunReport:
     )
 
 
+def too_close_policies(run_dir: Path) -> tuple[str, ...]:
+    """The letters of the policies whose verdict over all repeats is too close to call.
+
+    Raises:
+        ReportError: there is no such run, or no journal of it says what was played.
+    """
+    return tuple(letter for letter, arms in by_policy(_read_arms(run_dir)).items() if judge_together(arms).too_close)
+
+
 def exit_code_of(arms: tuple[ArmReport, ...]) -> int:
-    """0 every arm did what is expected, 1 some did not, 3 some arm is void."""
+    """0 every policy did what is expected, 1 some did not, 3 some arm is void, 4 it is too close to call."""
     if any(arm.void for arm in arms):
         return EXIT_COULD_NOT_RUN
-    return EXIT_DEVIATED if any(arm.judgement.as_expected is False for arm in arms) else EXIT_OK
+    found = {contradiction(mine) for mine in by_policy(arms).values()}
+    return EXIT_DEVIATED if "sure" in found else EXIT_TOO_CLOSE if "too close" in found else EXIT_OK
 
 
 def _read_arms(run_dir: Path) -> tuple[ArmReport, ...]:
@@ -127,7 +138,16 @@ def _header_in_place(known: Header, name: str) -> Header:
 
 def _all_doubts(arms: tuple[ArmReport, ...]) -> tuple[Doubt, ...]:
     known = {arm.name: (arm.header.repeat, arm.header.schedule_sha256) for arm in arms if arm.header.schedule_sha256}
-    return (*(doubt for arm in arms for doubt in arm.doubts), *schedule_doubts(known))
+    close = (_too_close_doubt(mine) for mine in by_policy(arms).values() if contradiction(mine) == "too close")
+    return (*(doubt for arm in arms for doubt in arm.doubts), *close, *schedule_doubts(known))
+
+
+def _too_close_doubt(arms: tuple[ArmReport, ...]) -> Doubt:
+    """Of the first repeat that contradicts what is expected."""
+    arm = next(arm for arm in arms if arm.judgement.as_expected is False)
+    return Doubt(
+        "too_close_to_call", arm.name, f"expected {arm.judgement.expected}, but {arm.judgement.checks[0].sentence}"
+    )
 
 
 def _write(path: Path, text: str) -> None:

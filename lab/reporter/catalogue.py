@@ -121,7 +121,8 @@ CATALOGUE: tuple[Measure, ...] = (
         "s",
         "lower",
         "from the last fault's end until the first admitted job from which on, to the end, at least half of every next "
-        "20 admitted jobs have their first token within 1.1 x the baseline's p95; never, where that does not come",
+        "20 admitted jobs have their first token within 1.1 x the baseline's p95; never within the drill, where that "
+        "does not come",
     ),
 )
 

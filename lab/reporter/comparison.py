@@ -3,10 +3,13 @@
 import math
 from dataclasses import dataclass, replace
 from statistics import median_low
+from typing import Literal
 
 from lab.reporter.arm import ArmReport
 from lab.reporter.catalogue import CATALOGUE, Measure
 from lab.reporter.doubts import too_few
+from lab.reporter.recovery import recovery_words
+from lab.reporter.verdict import PolicyJudgement, judge_policy
 from lab.reporter.wording import measured, signed
 
 # The whole first, then where policies differ most.
@@ -60,6 +63,27 @@ def by_policy(arms: tuple[ArmReport, ...]) -> Policies:
     return {letter: tuple(arm for arm in arms if arm.header.policy == letter) for letter in letters}
 
 
+def judge_together(arms: tuple[ArmReport, ...]) -> PolicyJudgement:
+    """One policy's judgement over its repeats, void ones left out."""
+    return judge_policy([arm.phases for arm in arms if not arm.void], arms[0].header.scenario)
+
+
+def contradiction(arms: tuple[ArmReport, ...]) -> Literal["none", "too close", "sure"]:
+    """Whether one policy's arms contradict what is expected of it.
+
+    A repeat whose verdict is too close to call is overruled by that of all repeats together, where that is sure.
+    """
+    judgements = [arm.judgement for arm in arms]
+    if any(judgement.surely_unexpected for judgement in judgements):
+        return "sure"
+    if all(judgement.as_expected is not False for judgement in judgements):
+        return "none"
+    together = judge_together(arms)
+    if together.too_close:
+        return "too close"
+    return "none" if together.verdict == judgements[0].expected else "sure"
+
+
 def compare(arms: tuple[ArmReport, ...]) -> tuple[PhaseTable, ...]:
     """One table per phase, without void arms' numbers; the reference is the policy that admits all, else the first."""
     policies = by_policy(arms)
@@ -104,7 +128,10 @@ def _row(policies: Policies, phase: str, measure: Measure, reference: str) -> Ro
     cells = []
     for letter, arms in policies.items():
         base = None if letter == reference else values[reference]
-        cells.append(_cell(_values(arms, phase, measure.name), values[letter], base, best, measure))
+        cell = _cell(_values(arms, phase, measure.name), values[letter], base, best, measure)
+        if measure.name == "recovery_time_s":
+            cell = replace(cell, text=recovery_words(values[letter], arms[0].header.scenario), infinite=False)
+        cells.append(cell)
     marked = (
         replace(cell, text="void") if all(arm.void for arm in arms) else replace(cell, few=_few(arms, phase, measure))
         for cell, arms in zip(cells, policies.values(), strict=True)
@@ -123,7 +150,7 @@ def _cell(several: list[float], value: float | None, base: float | None, best: f
     # Repeats that read the same have no range to show.
     ends = dict.fromkeys(measured(end(several), measure.unit) for end in (min, max)) if several else {}
     return Cell(
-        text="never" if measure.name == "recovery_time_s" and value is None else measured(value, measure.unit),
+        text=measured(value, measure.unit),
         delta=_delta(value, base, measure),
         spread=" to ".join(ends) if len(ends) > 1 else "",
         best=value is not None and value == best,

@@ -31,6 +31,7 @@ CODES: dict[str, str] = {
     "unbalanced_book": "Do not use this arm's numbers; find what is lost in its journal, or play the drill again.",
     "warm_up_not_reached": "Give the stack longer before the load, and look at the first seconds of the baseline.",
     "clock_skew": "Synchronise the clocks; latencies from due time mix the clocks of client and Redis.",
+    "too_close_to_call": "Play it again with REPEATS=auto, or give the policy or the SLO a wider margin.",
     "different_schedules": "Compare only arms of one repeat that played one schedule; play the drill again.",
 }
 

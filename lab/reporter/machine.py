@@ -1,6 +1,8 @@
 """report.json and comparison.csv: the report for programs. Pure: values in, text out.
 
-JSON knows no infinity: an infinite `p95_ttft_s` is null beside `"p95_ttft_is_infinite": true`; in the CSV it is `inf`.
+JSON knows no infinity: an infinite number is the text "infinite" in both, and what is not known or was not measured is
+null, in the CSV an empty cell. A recovery time is a number, "never" (not within the drill), "nothing_to_recover_from",
+or null where too few jobs came after the fault to tell.
 """
 
 import csv
@@ -9,15 +11,21 @@ import json
 import math
 from typing import Any
 
+from lab.contract.scenario import Scenario
 from lab.reporter.alerts import AlertReport, Firing
 from lab.reporter.arm import ArmReport
 from lab.reporter.catalogue import CATALOGUE
 from lab.reporter.claims import ClaimReport, claim_reports
+from lab.reporter.comparison import by_policy, judge_together
 from lab.reporter.doubts import Doubt
+from lab.reporter.interval import Interval
 from lab.reporter.measures import PhaseMeasures
+from lab.reporter.recovery import nothing_to_recover_from
 from lab.reporter.rollback import Rollback
 
 DECIMALS = 6
+RECOVERY_PHASES = ("recovery", "all")
+SURE = ("slo_interval_low_s", "slo_interval_high_s", "too_close")
 
 
 def report_json(arms: tuple[ArmReport, ...], doubts: tuple[Doubt, ...]) -> str:
@@ -43,6 +51,7 @@ def report_json(arms: tuple[ArmReport, ...], doubts: tuple[Doubt, ...]) -> str:
             {"code": doubt.code, "arm": doubt.arm, "sentence": doubt.sentence, "advice": doubt.advice}
             for doubt in doubts
         ],
+        "policies": [_policy(letter, mine) for letter, mine in by_policy(arms).items()],
         "arms": [_arm(arm) for arm in arms],
         "claims": [_claim(report) for report in claim_reports(arms)],
     }
@@ -62,7 +71,7 @@ def _claim(report: ClaimReport) -> dict[str, Any]:
         "measure": claim.measure,
         "phase": claim.phase,
         "claimed": claim.value,
-        **_number("measured", report.measured),
+        "measured": _rounded(report.measured),
         "ruled_out": report.ruled_out,
         "why_ruled_out": report.why if report.ruled_out else "",
         "text": claim.text,
@@ -79,6 +88,7 @@ def _arm(arm: ArmReport) -> dict[str, Any]:
         "verdict": judgement.verdict,
         "expected": judgement.expected,
         "as_expected": judgement.as_expected,
+        "too_close": judgement.too_close,
         "void_reasons": list(arm.void_reasons),
         "ledger": {
             "offered": ledger.offered,
@@ -97,7 +107,7 @@ def _arm(arm: ArmReport) -> dict[str, Any]:
             "balanced": ledger.balanced,
             "discrepancies": list(ledger.discrepancies),
         },
-        "phases": {name: _phase(phase) for name, phase in arm.phases.items()},
+        "phases": {name: _phase(phase) | _phase_of_arm(arm, name) for name, phase in arm.phases.items()},
         "classes": {
             job_class: {name: _phase(phase) for name, phase in phases.items()}
             for job_class, phases in arm.classes.items()
@@ -124,6 +134,40 @@ def _arm(arm: ArmReport) -> dict[str, Any]:
         ],
         "schedule_sha256": header.schedule_sha256,
     }
+
+
+def _policy(letter: str, arms: tuple[ArmReport, ...]) -> dict[str, Any]:
+    """The verdict by the jobs of all repeats together."""
+    together, percent = judge_together(arms), arms[0].header.scenario.slo.percentile
+    return {
+        "policy": letter,
+        "repeats": sum(not arm.void for arm in arms),
+        "verdict": together.verdict,
+        "too_close": together.too_close,
+        "phases": {
+            phase.phase: {
+                "slo_percentile_s": _rounded(phase.value_s),
+                f"p{percent:g}_interval_s": _interval(phase.interval),
+                "held": phase.held,
+                "too_close": phase.too_close,
+            }
+            for phase in together.phases
+        },
+    }
+
+
+def _phase_of_arm(arm: ArmReport, name: str) -> dict[str, Any]:
+    """What a phase says of the arm as a whole and not of each class: how sure it is, and the recovery."""
+    scenario, judged = arm.header.scenario, {phase.phase: phase.too_close for phase in arm.judgement.phases}
+    return {
+        f"p{scenario.slo.percentile:g}_interval_s": _interval(arm.judgement.intervals[name]),
+        **({"too_close": judged[name]} if name in judged else {}),
+        **({"recovery_time_s": _recovery(_recovery_s(arm, name), scenario)} if name in RECOVERY_PHASES else {}),
+    }
+
+
+def _recovery_s(arm: ArmReport, phase: str) -> float | None:
+    return arm.phases[phase].numbers["recovery_time_s"]
 
 
 def _alert(report: AlertReport) -> dict[str, Any]:
@@ -160,14 +204,13 @@ def _rollback(found: Rollback) -> dict[str, Any]:
     }
 
 
-def _firing(firing: Firing) -> dict[str, float | None]:
+def _firing(firing: Firing) -> dict[str, float | str | None]:
     return {"began_s": _rounded(firing.began_s), "ended_s": _rounded(firing.ended_s)}
 
 
 def _phase(phase: PhaseMeasures) -> dict[str, Any]:
     numbers: dict[str, Any] = {"start_s": phase.span.start_s, "end_s": phase.span.end_s}
-    for name, value in phase.numbers.items():
-        numbers |= _number(name, value)
+    numbers |= {name: _rounded(value) for name, value in phase.numbers.items()}
     return numbers | {
         name: {reason: _rounded(share) for reason, share in shares.items()}
         for name, shares in (
@@ -178,13 +221,19 @@ def _phase(phase: PhaseMeasures) -> dict[str, Any]:
     }
 
 
-def _number(name: str, value: float | None) -> dict[str, Any]:
+def _interval(interval: Interval) -> list[float | str | None]:
+    return [_rounded(interval.low_s), _rounded(interval.high_s)]
+
+
+def _recovery(value_s: float | None, scenario: Scenario) -> float | str | None:
+    if value_s is None:
+        return "nothing_to_recover_from" if nothing_to_recover_from(scenario) else None
+    return "never" if math.isinf(value_s) else _rounded(value_s)
+
+
+def _rounded(value: float | None) -> float | str | None:
     if value is not None and math.isinf(value):
-        return {name: None, f"{name.removesuffix('_s')}_is_infinite": True}
-    return {name: _rounded(value)}
-
-
-def _rounded(value: float | None) -> float | None:
+        return "infinite" if value > 0 else "-infinite"
     return value if value is None or isinstance(value, int) else round(value, DECIMALS)
 
 
@@ -193,14 +242,18 @@ def comparison_csv(arms: tuple[ArmReport, ...]) -> str:
     written = io.StringIO()
     table = csv.writer(written, lineterminator="\n")
     names = [measure.name for measure in CATALOGUE]
-    table.writerow(["policy", "kind", "mode", "repeat", "verdict", "expected", "phase", *names])
+    table.writerow(["policy", "kind", "mode", "repeat", "verdict", "expected", "phase", *names, *SURE])
     for arm in arms:
         header, judgement = arm.header, arm.judgement
         who = [header.policy, header.kind, header.mode, header.repeat, judgement.verdict, judgement.expected or ""]
         for name, phase in arm.phases.items():
-            table.writerow([*who, name, *(_cell(phase.numbers.get(measure)) for measure in names)])
+            numbers = _phase(phase) | _phase_of_arm(arm, name)
+            numbers |= dict(zip(SURE, _interval(judgement.intervals[name]), strict=False))
+            table.writerow([*who, name, *(_cell(numbers.get(column)) for column in (*names, *SURE))])
     return written.getvalue()
 
 
-def _cell(value: float | None) -> str:
-    return "" if value is None else str(_rounded(value))
+def _cell(value: float | str | bool | None) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else str(value)

@@ -37,7 +37,8 @@ class Span:
 class PhaseMeasures:
     """The numbers of one phase, and by reason the shares of the offered requests that were treated so.
 
-    Projected are those admitted where the policy, enforced, would have shed them.
+    Projected are those admitted where the policy, enforced, would have shed them. `slo_samples_s` are the admitted
+    jobs' values of the SLO's measure in the order of their due times, infinite for a failed job.
     """
 
     span: Span
@@ -45,6 +46,7 @@ class PhaseMeasures:
     shed_by_reason: dict[str, float]
     degraded_by_reason: dict[str, float]
     projected_by_reason: dict[str, float]
+    slo_samples_s: tuple[float, ...] = ()
 
 
 def spans_of(scenario: Scenario) -> tuple[Span, ...]:
@@ -79,8 +81,9 @@ def measure_phases(
     for span in (*spans, whole):
         chosen, sampled = (jobs, signals) if span is whole else (_in(jobs, span), _in(signals, span))
         values = _values(chosen, span, scenario) | _signal_values(sampled, span)
-        values["recovery_time_s"] = recovery if span.phase in ("recovery", "all") else None
-        result[span.phase] = PhaseMeasures(span, values, *_by_reasons(chosen))
+        if span.phase in ("recovery", "all"):
+            values["recovery_time_s"] = recovery
+        result[span.phase] = PhaseMeasures(span, values, *_by_reasons(chosen), _slo_samples_s(chosen, scenario))
     return result
 
 
@@ -103,6 +106,11 @@ def measure_classes(
 def _class_measures(jobs: pd.DataFrame, span: Span, scenario: Scenario) -> PhaseMeasures:
     chosen = jobs if span.phase == "all" else _in(jobs, span)
     return PhaseMeasures(span, _values(chosen, span, scenario), *_by_reasons(chosen))
+
+
+def _slo_samples_s(jobs: pd.DataFrame, scenario: Scenario) -> tuple[float, ...]:
+    admitted = jobs[jobs["fate"].eq("admitted")].sort_values("due_s", kind="stable")
+    return tuple(admitted[f"{scenario.slo.measure}_s"].tolist())
 
 
 def _in(table: pd.DataFrame, span: Span) -> pd.DataFrame:

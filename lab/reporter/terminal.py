@@ -2,6 +2,7 @@
 
 from lab.reporter.arm import ArmReport
 from lab.reporter.catalogue import BY_NAME
+from lab.reporter.recovery import recovery_words
 from lab.reporter.wording import measured
 
 _SHOWN = (
@@ -24,10 +25,17 @@ COLUMNS: tuple[str, ...] = ("arm", "policy", "verdict", "expected", *(title for 
 def terminal_row(arm: ArmReport) -> tuple[str, ...]:
     """One arm's cells, in the order of COLUMNS."""
     cells = (_cell(arm, phase, name) for _, phase, name in _SHOWN)
-    return (arm.name, arm.header.kind, arm.judgement.verdict, arm.judgement.expected or "", *cells)
+    return (arm.name, arm.header.kind, _verdict(arm), arm.judgement.expected or "", *cells)
+
+
+def _verdict(arm: ArmReport) -> str:
+    return f"{arm.judgement.verdict}, too close" if arm.judgement.too_close else arm.judgement.verdict
 
 
 def _cell(arm: ArmReport, phase: str, name: str) -> str:
     if phase not in arm.phases:
         return measured(None, "s")
-    return measured(arm.phases[phase].numbers.get(name), BY_NAME[name].unit)
+    value = arm.phases[phase].numbers.get(name)
+    if name == "recovery_time_s":
+        return recovery_words(value, arm.header.scenario)
+    return measured(value, BY_NAME[name].unit)

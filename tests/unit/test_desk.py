@@ -64,6 +64,14 @@ def test_letters_may_be_small_and_jobs_may_be_auto() -> None:
     assert (asked.only, asked.jobs, asked.speed, asked.runtime) == (("A", "B"), None, 1.0, "auto")
 
 
+def test_repeats_may_be_auto_and_what_is_neither_gets_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert parser().parse_args(["run", "x", "--repeats", "auto"]).repeats == "auto"
+    with pytest.raises(SystemExit) as refused:
+        parser().parse_args(["run", "x", "--repeats", "often"])
+    assert refused.value.code == EXIT_USAGE
+    assert "'often' is not a whole number from 1 to 100, or auto; see" in capsys.readouterr().err
+
+
 def test_every_command_of_the_parser_has_its_function() -> None:
     (commands,) = (action for action in parser()._actions if action.dest == "command")
     assert set(COMMANDS) == set(commands.choices or ())

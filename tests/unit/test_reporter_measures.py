@@ -163,8 +163,8 @@ def test_a_single_slow_job_does_not_undo_a_recovery() -> None:
 
 
 def test_recovery_never_comes_where_it_is_slow_to_the_end_or_slow_again_at_the_end() -> None:
-    assert recovery_of([2.0] * 24) is None
-    assert recovery_of([0.1] * 24 + [2.0] * 24) is None
+    assert recovery_of([2.0] * 24) == math.inf
+    assert recovery_of([0.1] * 24 + [2.0] * 24) == math.inf
 
 
 def test_recovery_is_not_judged_on_fewer_than_twenty_jobs() -> None:

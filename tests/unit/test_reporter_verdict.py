@@ -5,7 +5,7 @@ import pytest
 
 from lab.contract.loading import parse_scenario
 from lab.reporter.measures import PhaseMeasures, Span, Values
-from lab.reporter.verdict import Judgement, judge
+from lab.reporter.verdict import Judgement, judge, judge_policy
 from tests.journals import SMALL
 
 BOUNDED = "B: {verdict: breached, bounds: [{measure: shed_rate, phase: all, at_most: 0.9}]}"
@@ -101,3 +101,50 @@ def test_a_bound_on_what_could_not_be_measured_or_is_no_measure_is_not_met() -> 
     met, sentence = bounded("measure: shedrate, phase: fault, at_most: 5")
     assert met is False
     assert sentence.startswith("shedrate is no measure of the report; known are offered, admitted,")
+
+
+def evenly(low_s: float, high_s: float, count: int = 400) -> tuple[float, ...]:
+    """So many jobs between these two, in an order that repeats within every block."""
+    return tuple(low_s + (high_s - low_s) * (7 * number % 40) / 39 for number in range(count))
+
+
+def sampled(name: str, samples_s: tuple[float, ...]) -> PhaseMeasures:
+    worst = sorted(samples_s)[math.ceil(0.8 * len(samples_s)) - 1]
+    numbers: Values = {"offered": len(samples_s), "slo_percentile_s": worst}
+    return PhaseMeasures(Span(name, *PHASES[name]), numbers, {}, {}, {}, samples_s)
+
+
+def judged_samples(expect: str = "held", **samples_s: tuple[float, ...]) -> Judgement:
+    scenario = parse_scenario(SMALL.replace(BOUNDED, f"B: {{verdict: {expect}}}"), "small")
+    return judge({name: sampled(name, several) for name, several in samples_s.items()}, scenario, "B", void=False)
+
+
+CLEAR, HARDLY_HELD, HARDLY_BREACHED, FAR = evenly(0, 0.5), evenly(0, 1.24), evenly(0, 1.26), evenly(2, 5)
+
+
+@pytest.mark.parametrize(
+    ("fault", "recovery", "verdict", "too_close"),
+    [
+        (CLEAR, CLEAR, "held", False),
+        (CLEAR, HARDLY_HELD, "held", True),
+        (CLEAR, HARDLY_BREACHED, "breached", True),
+        (HARDLY_HELD, HARDLY_BREACHED, "breached", True),
+        (HARDLY_BREACHED, FAR, "breached", False),
+        (FAR, HARDLY_HELD, "breached", False),
+    ],
+)
+def test_a_verdict_is_too_close_to_call_where_other_chance_could_turn_it(
+    fault: tuple[float, ...], recovery: tuple[float, ...], verdict: str, too_close: bool
+) -> None:
+    judgement = judged_samples(baseline=CLEAR, fault=fault, recovery=recovery)
+    assert (judgement.verdict, judgement.too_close) == (verdict, too_close)
+    assert set(judgement.intervals) == {"baseline", "fault", "recovery"}
+
+
+def test_a_policy_is_judged_by_the_jobs_of_all_its_repeats() -> None:
+    scenario = parse_scenario(SMALL, "small")
+    repeats = [{"fault": sampled("fault", evenly(0, high_s))} for high_s in (1.0, 1.24, 1.1)]
+    together = judge_policy(repeats, scenario)
+    assert (together.verdict, together.too_close) == ("held", False)
+    assert judge_policy(repeats[1:2], scenario).too_close
+    assert (judge_policy([], scenario).verdict, judge_policy([], scenario).too_close) == ("void", False)
