@@ -8,6 +8,7 @@ from typing import Literal
 from lab.reporter.arm import ArmReport
 from lab.reporter.catalogue import CATALOGUE, Measure
 from lab.reporter.doubts import too_few
+from lab.reporter.interval import Interval, percentile_interval
 from lab.reporter.recovery import recovery_words
 from lab.reporter.verdict import PolicyJudgement, judge_policy
 from lab.reporter.wording import measured, signed
@@ -68,6 +69,12 @@ def judge_together(arms: tuple[ArmReport, ...]) -> PolicyJudgement:
     return judge_policy([arm.phases for arm in arms if not arm.void], arms[0].header.scenario)
 
 
+def interval_of(arms: tuple[ArmReport, ...], phase: str) -> Interval:
+    """Where the SLO's percentile of one policy lies in a phase, by the jobs of all its repeats that count."""
+    samples = [arm.phases[phase].slo_samples_s for arm in arms if not arm.void and phase in arm.phases]
+    return percentile_interval(samples, arms[0].header.scenario.slo.percentile)
+
+
 def contradiction(arms: tuple[ArmReport, ...]) -> Literal["none", "too close", "sure"]:
     """Whether one policy's arms contradict what is expected of it.
 
@@ -85,14 +92,23 @@ def contradiction(arms: tuple[ArmReport, ...]) -> Literal["none", "too close", "
 
 
 def compare(arms: tuple[ArmReport, ...]) -> tuple[PhaseTable, ...]:
-    """One table per phase, without void arms' numbers; the reference is the policy that admits all, else the first."""
+    """One table per phase, without void arms' numbers."""
     policies = by_policy(arms)
-    reference = next(
-        (letter for letter, mine in policies.items() if mine[0].header.kind == "none"), next(iter(policies))
-    )
+    reference = _reference(policies)
     present = [phase for phase in PHASE_ORDER if any(phase in arm.phases for arm in arms)]
     tables = (PhaseTable(phase, PHASE_TITLES[phase], _rows(policies, phase, reference)) for phase in present)
     return tuple(tables)
+
+
+def measure_row(arms: tuple[ArmReport, ...], phase: str, measure: Measure) -> Row:
+    """One measure in one phase, as in the phase's table."""
+    policies = by_policy(arms)
+    return _row(policies, phase, measure, _reference(policies))
+
+
+def _reference(policies: Policies) -> str:
+    """The policy that differences are to: the one that admits all, else the first."""
+    return next((letter for letter, mine in policies.items() if mine[0].header.kind == "none"), next(iter(policies)))
 
 
 def typical(arms: tuple[ArmReport, ...], phase: str, measure: str) -> float | None:

@@ -1,4 +1,4 @@
-"""Draws the small multiples: one figure per measure, one column per policy, shared axes, fault windows shaded.
+"""Draws the small multiples: one figure per measure, one panel per policy, shared axes, fault windows shaded.
 
 Colours are stand-ins that `lab.reporter.svg` turns into the page's own, so that a figure follows light, dark and print.
 """
@@ -22,6 +22,7 @@ from lab.reporter.wording import slo_words
 SAME_STEP_S = 0.001
 # Fixed margins, so that time stands at the same place in every figure.
 COLUMN_INCHES, HEIGHT_INCHES = 2.85, 1.95
+MOST_COLUMNS = 4
 LEFT_INCHES, RIGHT_INCHES, BOTTOM_INCHES, TOP_INCHES, GAP_RATIO = 0.6, 0.08, 0.45, 0.25, 0.08
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
@@ -64,7 +65,7 @@ class Figure:
 
 
 def draw_figures(arms: tuple[ArmReport, ...]) -> tuple[Figure, ...]:
-    """The five figures, in the report's order. Repeats of a policy share its column."""
+    """The five figures, in the report's order. Repeats of a policy share its panel."""
     return (_rates(arms), *(_sampled(arms, shown) for shown in _SAMPLED), _ttft(arms))
 
 
@@ -209,27 +210,48 @@ def _figure(
 ) -> Figure:
     letters = sorted({arm.header.policy for arm in arms})
     with mpl.rc_context(STYLE):
-        width = LEFT_INCHES + COLUMN_INCHES * len(letters)
-        canvas = Canvas(figsize=(width, HEIGHT_INCHES))
-        canvas.subplots_adjust(
-            left=LEFT_INCHES / width,
-            right=1 - RIGHT_INCHES / width,
-            bottom=BOTTOM_INCHES / HEIGHT_INCHES,
-            top=1 - TOP_INCHES / HEIGHT_INCHES,
-            wspace=GAP_RATIO,
-        )
-        columns = canvas.subplots(1, len(letters), sharex=True, sharey=True, squeeze=False)[0]
-        for axes, letter in zip(columns, letters, strict=True):
+        canvas, panels = _panels(len(letters), unit)
+        for axes, letter in zip(panels, letters, strict=True):
             mine = [arm for arm in arms if arm.header.policy == letter]
             _frame(axes, mine[0])
             for arm in mine:
                 draw(axes, arm, 1.0 if len(mine) == 1 else 0.6)
-        columns[0].set_ylabel(unit)
-        columns[0].set_ylim(bottom=0)
-        columns[0].set_xlim(left=0)
+        panels[0].set_ylim(bottom=0)
+        panels[0].set_xlim(left=0)
         svg = inline_svg(canvas, name)
     alt = f"{title} over time, one panel per policy. {'; '.join(peaks)}."
     return Figure(name, title, caption, alt, legend, svg)
+
+
+def columns_of(policies: int) -> int:
+    """How many panels stand side by side: as many in each row, and no more than a page shows without a scroll."""
+    return math.ceil(policies / math.ceil(policies / MOST_COLUMNS))
+
+
+def _panels(number: int, unit: str) -> tuple[Canvas, list[Axes]]:
+    """One panel per policy on shared axes, in rows."""
+    columns = columns_of(number)
+    rows = math.ceil(number / columns)
+    width, height = LEFT_INCHES + COLUMN_INCHES * columns, HEIGHT_INCHES * rows
+    canvas = Canvas(figsize=(width, height))
+    canvas.subplots_adjust(
+        left=LEFT_INCHES / width,
+        right=1 - RIGHT_INCHES / width,
+        bottom=BOTTOM_INCHES / height,
+        top=1 - TOP_INCHES / height,
+        wspace=GAP_RATIO,
+        hspace=(BOTTOM_INCHES + TOP_INCHES) / (HEIGHT_INCHES - BOTTOM_INCHES - TOP_INCHES),
+    )
+    grid = canvas.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    for axes in grid[:, 0]:
+        axes.set_ylabel(unit)
+    panels = list(grid.flat)
+    for unused in panels[number:]:
+        unused.remove()
+    for axes in panels[:number]:
+        # Each is read by itself, so each says its seconds.
+        axes.tick_params(labelbottom=True)
+    return canvas, panels[:number]
 
 
 def _frame(axes: Axes, arm: ArmReport) -> None:

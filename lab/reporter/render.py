@@ -11,9 +11,11 @@ from lab.reporter.arm import ArmReport
 from lab.reporter.catalogue import CATALOGUE
 from lab.reporter.claims import claim_reports
 from lab.reporter.comparison import PHASE_TITLES, by_policy, compare
+from lab.reporter.deciding import deciding_rows
 from lab.reporter.doubts import Doubt
 from lab.reporter.machine import is_valid
-from lab.reporter.plots import draw_figures
+from lab.reporter.plots import columns_of, draw_figures
+from lab.reporter.trade_plot import draw_trade
 from lab.reporter.wording import measured, policy_words, signed, slo_words
 
 SIGNAL_WORDS = {
@@ -64,10 +66,13 @@ def _page(arms: tuple[ArmReport, ...], doubts: tuple[Doubt, ...]) -> dict[str, A
         "missing": [letter for letter in scenario.policies if letter not in policies],
         "policy_words": {letter: _words_of(scenario.policies.get(letter)) for letter in policies},
         "whys": {letter: policy.why for letter, policy in scenario.policies.items() if policy.why},
+        "trade": draw_trade(arms),
+        "deciding": deciding_rows(arms),
         "tables": compare(arms),
         "catalogue": CATALOGUE,
         "class_rows": _class_rows(arms),
         "figures": draw_figures(arms),
+        "figure_columns": columns_of(len(policies)),
         "signal_words": SIGNAL_WORDS,
         "alert_rows": alert_rows(arms),
         "doubts": doubts,

@@ -8,7 +8,14 @@ from matplotlib.figure import Figure
 # Colours that no figure would choose, each standing for a CSS value.
 INK, SHADE = "#010203", "#010204"
 LINES = {"blue": "#010205", "vermilion": "#010206", "green": "#010207"}
-_CSS = {INK: "currentColor", SHADE: "var(--shade)", **{colour: f"var(--{name})" for name, colour in LINES.items()}}
+VERDICTS = {"held": "#010208", "breached": "#010209"}
+_CSS = {
+    INK: "currentColor",
+    SHADE: "var(--shade)",
+    VERDICTS["held"]: "var(--good)",
+    VERDICTS["breached"]: "var(--bad)",
+    **{colour: f"var(--{name})" for name, colour in LINES.items()},
+}
 
 _PROLOGUE = re.compile(r"^.*?(?=<svg)", re.DOTALL)
 _METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)

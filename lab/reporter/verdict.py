@@ -134,7 +134,7 @@ def _judge_phases(repeats: Sequence[dict[str, PhaseMeasures]], scenario: Scenari
 
 
 def _judge_phase(name: str, repeats: Sequence[PhaseMeasures], scenario: Scenario) -> PhaseJudgement:
-    slo, value = scenario.slo, _value(repeats, scenario)
+    slo, value = scenario.slo, pooled_percentile(repeats, scenario)
     if value is None:
         return PhaseJudgement(name, None, held=False, sentence=f"{name}: nothing was admitted, so nothing held")
     samples = [phase.slo_samples_s for phase in repeats]
@@ -147,8 +147,8 @@ def _judge_phase(name: str, repeats: Sequence[PhaseMeasures], scenario: Scenario
     return PhaseJudgement(name, value, value <= slo.within, sentence, interval, too_close)
 
 
-def _value(repeats: Sequence[PhaseMeasures], scenario: Scenario) -> float | None:
-    """The percentile of one repeat, or of the jobs of all of them."""
+def pooled_percentile(repeats: Sequence[PhaseMeasures], scenario: Scenario) -> float | None:
+    """The SLO's percentile of one repeat, or of the jobs of several; None where nothing was admitted."""
     if len(repeats) == 1:
         return repeats[0].numbers["slo_percentile_s"]
     return percentile(

@@ -206,9 +206,9 @@ def test_the_page_stands_alone_without_any_address(tmp_path: Path) -> None:
 def test_the_page_says_things_in_the_reports_order(tmp_path: Path) -> None:
     build_report(small_run(tmp_path))
     page = (tmp_path / "report.html").read_text()
-    order = ["answer", "comparison", "figures", "signals", "timeline", "doubts", "capacity", "environment"]
+    order = ["answer", "trade", "figures", "comparison", "signals", "timeline", "doubts", "capacity", "environment"]
     assert re.findall(r'<h2 id="(\w+)"', page) == order
-    assert page.count("<svg") == 5
+    assert page.count("<svg") == 6
     assert page.count("<table") == page.count("<caption>")
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(ids) == len(set(ids))
