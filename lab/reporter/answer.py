@@ -97,7 +97,10 @@ def _mixed(policies: dict[str, tuple[ArmReport, ...]], clear: list[str]) -> Iter
             yield f"{listed(void)} {'does' if len(void) == 1 else 'do'} not count: {_first_reason(arms)}."
         elif letter not in clear:
             held = sum(arm.judgement.verdict == "held" for arm in arms)
-            yield f"{letter} holds in {held} of {len(arms)} repeats: it is too close to call."
+            together = judge_together(arms)
+            said = f"over all of them it {'holds' if together.verdict == 'held' else 'breaches'}"
+            close = "it is too close to call" if together.too_close else said
+            yield f"{letter} holds in {held} of {len(arms)} repeats: {close}."
 
 
 def _too_close(policies: dict[str, tuple[ArmReport, ...]], clear: list[str]) -> Iterator[str]:

@@ -78,15 +78,19 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class PolicyJudgement:
-    """The verdict of one policy by the jobs of all its repeats that count: held, breached, or void without any."""
+    """The verdict of one policy by the jobs of all its repeats that count: held, breached, or void without any.
+
+    Repeats disagree where one surely held and another surely breached: then they differ by more than their blocks tell.
+    """
 
     verdict: str
     phases: tuple[PhaseJudgement, ...]
+    repeats_disagree: bool
 
     @property
     def too_close(self) -> bool:
-        """The same as of one arm."""
-        return _too_close(self.verdict, self.phases)
+        """Whether other chance could have turned the verdict, as it did where the repeats disagree."""
+        return self.repeats_disagree or _too_close(self.verdict, self.phases)
 
 
 def judge(phases: dict[str, PhaseMeasures], scenario: Scenario, letter: str, *, void: bool) -> Judgement:
@@ -109,7 +113,10 @@ def judge(phases: dict[str, PhaseMeasures], scenario: Scenario, letter: str, *, 
 def judge_policy(repeats: Sequence[dict[str, PhaseMeasures]], scenario: Scenario) -> PolicyJudgement:
     """Judges a policy by the jobs of its repeats together; `repeats` are the phases of the arms that are not void."""
     judged = _judge_phases(repeats, scenario)
-    return PolicyJudgement(_verdict(judged, void=not repeats), judged)
+    alone = [_judge_phases([phases], scenario) for phases in repeats]
+    verdicts = [(_verdict(phases, void=False), phases) for phases in alone]
+    sure = {verdict for verdict, phases in verdicts if not _too_close(verdict, phases)}
+    return PolicyJudgement(_verdict(judged, void=not repeats), judged, repeats_disagree=len(sure) > 1)
 
 
 def _verdict(judged: tuple[PhaseJudgement, ...], *, void: bool) -> str:

@@ -148,3 +148,9 @@ def test_a_policy_is_judged_by_the_jobs_of_all_its_repeats() -> None:
     assert (together.verdict, together.too_close) == ("held", False)
     assert judge_policy(repeats[1:2], scenario).too_close
     assert (judge_policy([], scenario).verdict, judge_policy([], scenario).too_close) == ("void", False)
+
+
+def test_repeats_that_surely_disagree_are_too_close_to_call_together() -> None:
+    scenario = parse_scenario(SMALL, "small")
+    together = judge_policy([{"fault": sampled("fault", several)} for several in (CLEAR, FAR)], scenario)
+    assert (together.verdict, together.too_close) == ("breached", True)
