@@ -136,7 +136,7 @@ def _in_the_users_words(sentence: str, detail: ErrorDetails, word: str | None) -
     """What YAML made of a bare word, such as a date or a number, named as it stands in the file."""
     value = detail["input"]
     # Of a key that is wrong, the word that stands beside it is the value.
-    if word is None or isinstance(value, str | dict | list) or detail["loc"][-1] == _KEY_MARK:
+    if word is None or isinstance(value, str | dict | list) or detail["type"] == "invalid_key":
         return sentence
     word = _cut(word) or "nothing"
     if detail["type"] == "string_type":
