@@ -31,7 +31,9 @@ scenario: $(RUNTIME_READY) ## Play a drill: NAME=slow_provider [RUNTIME=auto|loc
 	done; \
 	SHEDLAB_FROM_MAKE=1 exec $(SHEDLAB) run "$${flags[@]}" -- "$$NAME"
 
+# A checkout made under umask 077 is closed to the containers' user, also where `docker compose up` comes next.
 images: ## Build the images of compose.yaml, and pull the others
+	@chmod -R go+rX deploy scenarios
 	@docker compose --profile load --profile edge build
 	@docker compose --profile load --profile edge pull --quiet --ignore-buildable --policy missing
 
