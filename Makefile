@@ -16,7 +16,7 @@ LOCKED := $(if $(shell command -v flock),flock .setup.lock,)
 # Passed through the environment, so that the shell never parses what a user typed.
 export NAME RUNTIME SPEED JOBS REPEATS ONLY RUN PYTHON
 
-.PHONY: help setup scenario images up down list validate report doctor schema test test-system lint lock clean
+.PHONY: help setup scenario images up down list validate report check doctor schema test test-system lint lock clean
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 24
@@ -31,7 +31,9 @@ scenario: $(RUNTIME_READY) ## Play a drill: NAME=slow_provider [RUNTIME=auto|loc
 	done; \
 	SHEDLAB_FROM_MAKE=1 exec $(SHEDLAB) run "$${flags[@]}" -- "$$NAME"
 
+# A checkout made under umask 077 is closed to the containers' user, also where `docker compose up` comes next.
 images: ## Build the images of compose.yaml, and pull the others
+	@chmod -R go+rX deploy scenarios
 	@docker compose --profile load --profile edge build
 	@docker compose --profile load --profile edge pull --quiet --ignore-buildable --policy missing
 
@@ -50,6 +52,9 @@ validate: $(RUNTIME_READY) ## Check a scenario without running it: NAME=slow_pro
 
 report: $(RUNTIME_READY) ## Make a run's report again from its journals: [RUN=latest]
 	@$(SHEDLAB) report -- "$${RUN:-latest}"
+
+check: $(RUNTIME_READY) ## Recompute a run from its journals and compare with its report: [RUN=latest]
+	@SHEDLAB_FROM_MAKE=1 $(SHEDLAB) check -- "$${RUN:-latest}"
 
 doctor: $(RUNTIME_READY) ## Check this machine, with a remedy for each problem
 	@$(SHEDLAB) doctor

@@ -38,6 +38,12 @@ def _report(asked: argparse.Namespace) -> int:
     return report(asked.run)
 
 
+def _check(asked: argparse.Namespace) -> int:
+    from lab.desk.check import check  # noqa: PLC0415
+
+    return check(asked.run)
+
+
 def _schedule(asked: argparse.Namespace) -> int:
     from lab.desk.schedule import schedule  # noqa: PLC0415
 
@@ -115,6 +121,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "validate": _validate,
     "list": _list,
     "report": _report,
+    "check": _check,
     "schedule": _schedule,
     "alerts": _alerts,
     "derive": _derive,

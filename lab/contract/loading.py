@@ -4,6 +4,7 @@ import difflib
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from pydantic_core import ErrorDetails
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from lab.contract.scenario import Scenario
 from lab.contract.spec import SpecError
@@ -59,7 +61,8 @@ def parse_scenario(text: str, name: str) -> Scenario:
     try:
         return Scenario.model_validate(document)
     except ValidationError as error:
-        sentences = [_sentence(document, detail, name) for detail in error.errors(include_url=False)]
+        words = YAML(typ="rt").compose(text)
+        sentences = [_sentence(document, words, detail, name) for detail in error.errors(include_url=False)]
         raise ScenarioError("\n".join(dict.fromkeys(sentences))) from None
 
 
@@ -122,10 +125,48 @@ def _yaml_problem(error: MarkedYAMLError) -> str:
     return problem
 
 
-def _sentence(document: CommentedMap, detail: ErrorDetails, name: str) -> str:
+def _sentence(document: CommentedMap, words: Node, detail: ErrorDetails, name: str) -> str:
     place = (*detail["loc"], *_inner_place(detail))
     line, keys = _locate(document, place, len(detail["loc"]))
-    return f"{name}:{line}: {_path(keys) or 'scenario'}: {_explain(detail)}"
+    said = _in_the_users_words(_explain(detail), detail, _word_at(words, keys))
+    return f"{name}:{line}: {_path(keys) or 'scenario'}: {said}"
+
+
+def _in_the_users_words(sentence: str, detail: ErrorDetails, word: str | None) -> str:
+    """What YAML made of a bare word, such as a date or a number, named as it stands in the file."""
+    value = detail["input"]
+    # Of a key that is wrong, the word that stands beside it is the value.
+    if word is None or isinstance(value, str | dict | list) or detail["type"] == "invalid_key":
+        return sentence
+    word = _cut(word) or "nothing"
+    if detail["type"] == "string_type":
+        remedy = f'; put it in quotes: "{word}"' if value is not None else "; write a text"
+        return f"{word} is {_made_of(value)} to YAML, and this must be text{remedy}"
+    read = shown(value)
+    if sentence.startswith(read):
+        return f"{word}{sentence.removeprefix(read)}"
+    return f"{sentence.removesuffix(read)}{word}" if sentence.endswith(read) else sentence
+
+
+def _made_of(value: object) -> str:
+    if value is None:
+        return "no value"
+    if isinstance(value, bool):
+        return "true or false"
+    return "a date" if isinstance(value, date) else "a number" if isinstance(value, int | float) else "no text"
+
+
+def _word_at(node: Node, keys: list[str | int]) -> str | None:
+    """The bare text of a value as it stands in the file; None where `keys` lead to no such, as past a merged key."""
+    for key in keys:
+        if isinstance(node, SequenceNode) and isinstance(key, int):
+            node = node.value[key]
+        elif isinstance(node, MappingNode):
+            found = [value for name, value in node.value if name.value == str(key)]
+            if not found:
+                return None
+            node = found[0]
+    return str(node.value) if isinstance(node, ScalarNode) else None
 
 
 def _inner_place(detail: ErrorDetails) -> tuple[str | int, ...]:

@@ -62,6 +62,12 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser("list", help="list the scenarios")
     report = commands.add_parser("report", help="make a run's report again, from its journals alone")
     report.add_argument("run", metavar="RUN", nargs="?", default="latest", help="run id, folder, or latest")
+    check = commands.add_parser(
+        "check",
+        help="recompute a run from its journals and compare with report.json",
+        epilog="exit codes: 0 all agrees; 1 something differs or a job was lost; 2 bad usage; 3 cannot be read",
+    )
+    check.add_argument("run", metavar="RUN", nargs="?", default="latest", help="run id, folder, or latest")
     schedule = commands.add_parser("schedule", help="write a scenario's arrivals, as the load generator plays them")
     schedule.add_argument("scenario", metavar="NAME|FILE")
     schedule.add_argument("--speed", type=read_speed, default=1.0, metavar="K", help="K times as fast (default: 1)")

@@ -1,6 +1,7 @@
 """What a drill will do, settled before anything starts: arms, schedules on disk, how many arms side by side."""
 
 import os
+import secrets
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,6 +27,8 @@ CORES_PER_REQUEST_PER_S = 0.015
 # What is left free so that the generator stays on time.
 USABLE_SHARE_OF_CORES = 0.75
 PEAK_WINDOW_S = 10.0
+# Two runs of one second and one scenario meet once in 16 million.
+CHANCE_BYTES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,14 +141,18 @@ def peak_rate(requests: tuple[ScheduledRequest, ...]) -> float:
 
 
 def new_run_dir(reports_root: Path, scenario_name: str) -> Path:
-    """Makes reports/<time>-<scenario> and points reports/latest at it.
+    """Makes reports/<time>-<scenario>-<chance> and points reports/latest at it.
+
+    The name is the run's id, and so is part of its Compose projects' names. Two checkouts, or two users, share an
+    engine but no folder, so that chance alone keeps their runs of one second apart.
 
     Raises:
         DrillError: the folder cannot be made or written.
     """
     stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime())
+    name = f"{stamp}-{scenario_name}-{secrets.token_hex(CHANCE_BYTES)}"
     try:
-        for run_id in (f"{stamp}-{scenario_name}{suffix}" for suffix in ("", *(f"-{n}" for n in range(2, 100)))):
+        for run_id in (f"{name}{suffix}" for suffix in ("", *(f"-{n}" for n in range(2, 100)))):
             run_dir = reports_root / run_id
             try:
                 run_dir.mkdir(parents=True)

@@ -208,6 +208,49 @@ def test_a_mistake_is_one_sentence_with_its_line(right: str, wrong: str, sentenc
     assert str(raised.value) == f"bad.yaml:{sentence}"
 
 
+@pytest.mark.parametrize(
+    ("word", "kind"),
+    [
+        ("2026-01-01", "a date"),
+        ("2026-01-01 10:00:00", "a date"),
+        ("true", "true or false"),
+        ("False", "true or false"),
+        ("1.50", "a number"),
+        ("1e3", "a number"),
+        ("010", "a number"),
+        ("0o17", "a number"),
+        ("0x1F", "a number"),
+        (".inf", "a number"),
+    ],
+)
+def test_a_name_that_yaml_takes_for_something_else_is_told_in_the_users_own_words(word: str, kind: str) -> None:
+    with pytest.raises(ScenarioError) as raised:
+        parse_scenario(VALID.replace("name: sound", f"name: {word}"), "bad.yaml")
+    remedy = f'put it in quotes: "{word}"'
+    assert str(raised.value) == f"bad.yaml:1: name: {word} is {kind} to YAML, and this must be text; {remedy}"
+
+
+@pytest.mark.parametrize(("word", "shown"), [("null", "null"), ("~", "~"), ("", "nothing")])
+def test_a_name_without_a_value_is_told_so(word: str, shown: str) -> None:
+    with pytest.raises(ScenarioError) as raised:
+        parse_scenario(VALID.replace("name: sound", f"name: {word}"), "bad.yaml")
+    said = f"{shown} is no value to YAML, and this must be text; write a text"
+    assert str(raised.value) == f"bad.yaml:1: name: {said}"
+
+
+@pytest.mark.parametrize("word", ["on", "no", "off", "yes"])
+def test_words_that_older_yaml_took_for_true_or_false_are_names(word: str) -> None:
+    assert parse_scenario(VALID.replace("name: sound", f"name: {word}"), "fine.yaml").name == word
+
+
+@pytest.mark.parametrize("word", ["2026-01-01", "010", "0x1F", "true", "null", "1e3"])
+def test_a_duration_that_yaml_takes_for_something_else_is_told_in_the_users_own_words(word: str) -> None:
+    with pytest.raises(ScenarioError) as raised:
+        parse_scenario(VALID.replace("at: 20s", f"at: {word}"), "bad.yaml")
+    assert f"{word} is not a duration" in str(raised.value)
+    assert "datetime" not in str(raised.value)
+
+
 def test_several_mistakes_are_a_sentence_each() -> None:
     text = VALID.replace("workers: 2", "workers: 0").replace("seed: 7", "seed: -1")
     with pytest.raises(ScenarioError) as raised:

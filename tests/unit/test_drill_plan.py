@@ -1,5 +1,6 @@
 """The plan of a drill: how many arms fit, where a run is written."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,14 @@ def test_runs_of_the_same_second_get_folders_of_their_own_and_latest_is_the_newe
     first, second = (new_run_dir(tmp_path / "reports", "drill") for _ in range(2))
     assert first != second
     assert (tmp_path / "reports" / "latest").resolve() == second.resolve()
+
+
+def test_runs_of_two_checkouts_of_the_same_second_have_ids_of_their_own(tmp_path: Path) -> None:
+    """A run's id names its Compose projects, and two checkouts may share an engine."""
+    ids = {new_run_dir(tmp_path / checkout, "drill").name for checkout in ("one", "two", "three")}
+    assert len(ids) == 3
+    # Lower case, digits, hyphens and underscores are what Compose takes.
+    assert all(re.fullmatch(r"\d{8}-\d{6}-drill-[0-9a-f]{6}", run_id) for run_id in ids)
 
 
 def test_reports_that_is_a_file_is_refused_in_a_sentence(tmp_path: Path) -> None:

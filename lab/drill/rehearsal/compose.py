@@ -29,6 +29,7 @@ from lab.drill.testbed.engine import EngineError, ask_engine
 from lab.drill.testbed.images import engine_version
 from lab.drill.testbed.ports import LOOPBACK
 from lab.drill.testbed.projects import remove_project
+from lab.drill.testbed.readable import make_mounts_readable
 
 _TAKEN_PORT = re.compile(r"(?P<address>[\d.]+:\d+)[^\d]*(address already in use|port is already allocated)")
 # Images may have to be built first.
@@ -56,10 +57,11 @@ def start_compose(variables: Mapping[str, str]) -> None:
     """
     try:
         engine_version()
+        make_mounts_readable()
         ask_engine(
             *compose_bench("up", "--detach", "--wait"), environment={**os.environ, **variables}, timeout_s=UP_WITHIN_S
         )
-    except EngineError as error:
+    except StackError as error:
         raise RehearsalError(refusal_of(str(error))) from None
 
 

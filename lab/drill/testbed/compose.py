@@ -24,6 +24,7 @@ from lab.drill.testbed.leftovers import OWNER_VARIABLE, RUN_VARIABLE, end_orphan
 from lab.drill.testbed.links import proxies_redis
 from lab.drill.testbed.ports import LOOPBACK, Ports, free_ports
 from lab.drill.testbed.projects import remove_dead_projects, remove_project
+from lab.drill.testbed.readable import make_mounts_readable
 
 LOG_DIR = "logs"
 WATCH_EVERY_S = 0.1
@@ -122,6 +123,7 @@ class ComposeStack:
     async def start(self) -> None:
         """Starts every container at once: each service retries what it depends on."""
         self._place.log_dir.mkdir(exist_ok=True)
+        await asyncio.to_thread(make_mounts_readable)
         await self._compose("create", *self._services(), timeout_s=UP_TIMEOUT_S)
         names = [self._container(service) for service in self._service_names()]
         await asyncio.gather(*(container.order("start") for container in names))
