@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from lab.contract.scenario import Scenario
+from lab.reporter.before_fault import untouched
 from lab.reporter.ledger import Ledger
 from lab.reporter.measures import PhaseMeasures, Span
 from lab.reporter.percentile import percentile
@@ -132,18 +133,24 @@ def _no_steady_state(evidence: Evidence) -> Iterator[str]:
     if span.phase != "baseline":
         yield "the fault begins with the load, so there is no baseline before it"
         return
-    admitted = evidence.jobs[evidence.jobs["fate"].eq("admitted") & evidence.jobs["phase"].eq("baseline")]
-    judged = evidence.phases["baseline"].numbers["slo_percentile_s"]
-    if judged is not None and judged > slo.within:
-        yield f"the baseline itself breaches the SLO: {slo_words(evidence.scenario)} is {measured(judged, 's')}"
-    middle = span.start_s + span.length_s / 2
-    early = percentile(admitted.loc[admitted["due_s"].lt(middle), "ttft_s"], 95)
-    late = percentile(admitted.loc[admitted["due_s"].ge(middle), "ttft_s"], 95)
-    if (
-        early is not None
-        and late is not None
-        and late > max(DRIFT_FACTOR * early, early + DRIFT_SLO_RATIO * slo.within)
-    ):
+    judged = untouched(evidence.jobs[evidence.jobs["phase"].eq("baseline")], span.end_s)
+    if judged.empty:
+        yield "no admitted job ended before the fault began, so there is nothing to tell it from"
+        return
+    slow = percentile(judged[f"{slo.measure}_s"], slo.percentile)
+    if slow is not None and slow > slo.within:
+        yield f"the baseline itself breaches the SLO: {slo_words(evidence.scenario)} is {measured(slow, 's')}"
+    yield from _drift(judged, span.start_s, slo.within)
+
+
+def _drift(judged: pd.DataFrame, start_s: float, slo_s: float) -> Iterator[str]:
+    """Halves of what is judged, which ends before the baseline does."""
+    first_half = judged["due_s"].lt((start_s + judged["due_s"].max()) / 2)
+    early = percentile(judged.loc[first_half, "ttft_s"], 95)
+    late = percentile(judged.loc[~first_half, "ttft_s"], 95)
+    if early is None or late is None:
+        return
+    if late > max(DRIFT_FACTOR * early, early + DRIFT_SLO_RATIO * slo_s):
         halves = f"from {measured(early, 's')} in its first half to {measured(late, 's')}"
         yield f"the baseline drifts: p95 time to first token goes {halves}"
 

@@ -3,6 +3,7 @@
 import pandas as pd
 
 from lab.contract.scenario import Scenario
+from lab.reporter.before_fault import untouched
 from lab.reporter.percentile import percentile
 
 RECOVERED_WITHIN = 1.1
@@ -18,7 +19,8 @@ def recovery_time_s(jobs: pd.DataFrame, scenario: Scenario) -> float | None:
     if "fault" not in windows or "recovery" not in windows:
         return None
     admitted = jobs[jobs["fate"].eq("admitted")].sort_values("due_s")
-    normal = percentile(admitted.loc[admitted["phase"].eq("baseline"), "ttft_s"], 95)
+    # As it was before the fault: jobs that the fault touched are no measure of what it is to be back.
+    normal = percentile(untouched(admitted[admitted["phase"].eq("baseline")], windows["fault"][0])["ttft_s"], 95)
     after = admitted[admitted["phase"].eq("recovery")].reset_index(drop=True)
     if normal is None or len(after) < RECOVERY_JOBS:
         return None
