@@ -13,14 +13,14 @@ from lab.reporter.alerts import AlertReport, Firing
 from lab.reporter.arm import ArmReport
 from lab.reporter.catalogue import CATALOGUE
 from lab.reporter.claims import ClaimReport, claim_reports
-from lab.reporter.doubts import Doubt
+from lab.reporter.doubt_groups import DoubtGroup
 from lab.reporter.measures import PhaseMeasures
 from lab.reporter.rollback import Rollback
 
 DECIMALS = 6
 
 
-def report_json(arms: tuple[ArmReport, ...], doubts: tuple[Doubt, ...]) -> str:
+def report_json(arms: tuple[ArmReport, ...], doubts: tuple[DoubtGroup, ...]) -> str:
     """The whole report as JSON, in the shape that DESIGN.md fixes."""
     header = arms[0].header
     document = {
@@ -40,7 +40,7 @@ def report_json(arms: tuple[ArmReport, ...], doubts: tuple[Doubt, ...]) -> str:
             "phases": list(header.scenario.slo.phases),
         },
         "doubts": [
-            {"code": doubt.code, "arm": doubt.arm, "sentence": doubt.sentence, "advice": doubt.advice}
+            {"code": doubt.code, "arms": list(doubt.arms), "sentence": doubt.sentence, "advice": doubt.advice}
             for doubt in doubts
         ],
         "arms": [_arm(arm) for arm in arms],
@@ -49,7 +49,7 @@ def report_json(arms: tuple[ArmReport, ...], doubts: tuple[Doubt, ...]) -> str:
     return json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 
-def is_valid(arms: tuple[ArmReport, ...], doubts: tuple[Doubt, ...]) -> bool:
+def is_valid(arms: tuple[ArmReport, ...], doubts: tuple[DoubtGroup, ...]) -> bool:
     """Whether the numbers may be compared: no arm is void and no generator was late."""
     return not any(arm.void for arm in arms) and not any(doubt.code == "generator_late" for doubt in doubts)
 
