@@ -194,3 +194,24 @@ def test_arms_of_one_repeat_must_have_played_one_schedule() -> None:
     (doubt,) = schedule_doubts(played)
     assert (doubt.code, doubt.arm) == ("different_schedules", "B-2")
     assert doubt.sentence == "it played another schedule than A-2"
+
+
+@pytest.mark.parametrize("signals_stop", [True, False])
+def test_a_runner_that_stood_still_is_a_doubt_with_its_gap_and_the_faults_it_made_late(
+    tmp_path: Path, signals_stop: bool
+) -> None:
+    """Second 47.1 to 51.2, over the fault that is due at 50."""
+    scenario, text = small(CALM)
+    events = list(arm_events(scenario, text, "A", rate_per_s=1.0))
+    began_at, ended_at = START_AT + 47.1, START_AT + 51.2
+    if signals_stop:
+        events = [e for e in events if e["event"] != "signals" or not began_at < e["at"] < ended_at]
+    next(e for e in events if e["event"] == "fault").update(applied_at=ended_at)
+    stood = {"event": "standstill", "at": ended_at, "source": "runner", "began_at": began_at, "ended_at": ended_at}
+    arm = _arm(tmp_path, [*events[:-1], stood, events[-1]])
+    (sentence,) = _doubts(arm)["runner_stood_still"]
+    signals = "the signals have a gap" if signals_stop else "the gate's signals went on"
+    assert sentence == (
+        f"the runner stood still from second 47.1 to 51.2; {signals}; the inject of latency-1 came 1.2 s late"
+    )
+    assert bool(arm.series.signals["queue_depth"].isna().any()) is signals_stop
