@@ -311,6 +311,13 @@ class HostEvent(Event):
     available_memory_bytes: int
 
 
+class StandstillEvent(Event):
+    """`standstill` (runner): the runner did nothing between these times: stopped, asleep or starved."""
+
+    began_at: float
+    ended_at: float
+
+
 class ExitEvent(Event):
     """`exit` (runner): a process of the stack ended; `expected` is false where nobody asked it to."""
 

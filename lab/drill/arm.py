@@ -23,6 +23,7 @@ from lab.drill.journal_writer import JournalWriter
 from lab.drill.plan import Arm, Plan
 from lab.drill.probes import Check, StackProbe
 from lab.drill.progress import ArmProgress
+from lab.drill.standstill import watch_standstill
 from lab.drill.testbed import ServiceExit, Stack, StackError, Testbed
 from lab.drill.timeline import Timeline
 from lab.drill.warm_up import warm_estimators
@@ -182,7 +183,8 @@ class _Play:
 
     async def _play_schedule(self, start_at: float) -> None:
         """Faults and phases run beside the load, which ends when its last answer is in."""
-        background = [asyncio.create_task(self._name_phases(start_at)), asyncio.create_task(sample_host(self._journal))]
+        watchers = (self._name_phases(start_at), sample_host(self._journal), watch_standstill(self._journal))
+        background = [asyncio.create_task(watcher) for watcher in watchers]
         faults = asyncio.create_task(self._timeline.play(start_at))
         load = asyncio.ensure_future(self._stack.load_exit())
         try:

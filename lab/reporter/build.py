@@ -14,6 +14,7 @@ from lab.contract.names import EXIT_COULD_NOT_RUN, EXIT_DEVIATED, EXIT_OK, EXIT_
 from lab.reporter.answer import answer
 from lab.reporter.arm import ArmReport, report_arm
 from lab.reporter.comparison import by_policy, contradiction, judge_together
+from lab.reporter.doubt_groups import DoubtGroup, group_doubts
 from lab.reporter.doubts import Doubt, schedule_doubts
 from lab.reporter.errors import ReportError
 from lab.reporter.header import Header
@@ -39,12 +40,12 @@ class RunReport:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     answer: tuple[str, ...]
-    doubts: tuple[Doubt, ...]
+    doubts: tuple[DoubtGroup, ...]
     breakdowns_s: dict[str, dict[str, float]]
 
     def summary_lines(self) -> tuple[str, ...]:
         """The answer, the doubts with their advice, and where the report lies."""
-        doubts = tuple(f"Doubt, {doubt.arm}: {doubt.sentence}. {doubt.advice}" for doubt in self.doubts)
+        doubts = tuple(f"Doubt, {', '.join(doubt.arms)}: {doubt.sentence}. {doubt.advice}" for doubt in self.doubts)
         return (*self.answer, *doubts, f"Report: {self.html}")
 
 
@@ -136,10 +137,10 @@ def _header_in_place(known: Header, name: str) -> Header:
     )
 
 
-def _all_doubts(arms: tuple[ArmReport, ...]) -> tuple[Doubt, ...]:
+def _all_doubts(arms: tuple[ArmReport, ...]) -> tuple[DoubtGroup, ...]:
     known = {arm.name: (arm.header.repeat, arm.header.schedule_sha256) for arm in arms if arm.header.schedule_sha256}
     close = (_too_close_doubt(mine) for mine in by_policy(arms).values() if contradiction(mine) == "too close")
-    return (*(doubt for arm in arms for doubt in arm.doubts), *close, *schedule_doubts(known))
+    return group_doubts([*(doubt for arm in arms for doubt in arm.doubts), *close, *schedule_doubts(known)])
 
 
 def _too_close_doubt(arms: tuple[ArmReport, ...]) -> Doubt:

@@ -1,12 +1,14 @@
 """How sure the numbers of one arm are: a closed list of doubts, each with advice. Pure."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
 from lab.contract.scenario import Scenario
+from lab.reporter.before_fault import untouched
 from lab.reporter.ledger import Ledger
 from lab.reporter.measures import PhaseMeasures, Span
 from lab.reporter.percentile import percentile
@@ -14,6 +16,9 @@ from lab.reporter.read import Tables
 from lab.reporter.wording import measured, slo_words
 
 LATE_P99_S = 0.05
+# The gate samples its signals ten times a second; so long a hole between two of them is a gap.
+SIGNAL_GAP_S = 1.0
+LATE_FAULT_S = 0.5
 LEAST_SENT_RATIO = 0.98
 # So many samples must lie beyond a percentile for it to mean something.
 LEAST_BEYOND = 5
@@ -24,6 +29,7 @@ DRIFT_SLO_RATIO = 0.1
 CODES: dict[str, str] = {
     "generator_late": "Lower the rate or SPEED, run fewer arms side by side (JOBS=1), and play the drill again.",
     "host_saturated": "Run fewer arms side by side (JOBS=1) or use more cores; the arms may have slowed each other.",
+    "runner_stood_still": "Keep the machine awake and do not stop the runner; play the drill again.",
     "too_few_samples": "Lengthen the phase, raise the rate, or add repeats before trusting this percentile.",
     "no_steady_state": "Lower the load or lengthen the baseline; the fault cannot be told from what came before.",
     "fault_touched_nothing": "Check the fault's link and time: traffic may not have passed through it.",
@@ -68,6 +74,7 @@ def find_doubts(arm: str, evidence: Evidence) -> tuple[Doubt, ...]:
     finders = {
         "generator_late": _generator_late,
         "host_saturated": _host_saturated,
+        "runner_stood_still": _runner_stood_still,
         "too_few_samples": _too_few_samples,
         "no_steady_state": _no_steady_state,
         "fault_touched_nothing": _fault_touched_nothing,
@@ -111,6 +118,32 @@ def _host_saturated(evidence: Evidence) -> Iterator[str]:
         yield f"the machine was {100 * busy:.0f} % busy over the load; the limit is {100 * limit:.0f} %"
 
 
+def _runner_stood_still(evidence: Evidence) -> Iterator[str]:
+    """Standstills within the load; each with the gap in the signals and the faults that it made late."""
+    for gap in evidence.tables["standstill"].to_dict("records"):
+        began_s, ended_s = gap["began_at"] - evidence.start_at, gap["ended_at"] - evidence.start_at
+        if ended_s <= 0 or began_s >= evidence.spans[-1].end_s:
+            continue
+        said = [f"the runner stood still from second {began_s:.1f} to {ended_s:.1f}"]
+        said.append("the signals have a gap" if _signals_gap(evidence, gap) else "the gate's signals went on")
+        faults = evidence.tables["fault"]
+        late_s = faults["applied_at"] - faults["intended_at"]
+        due = faults["intended_at"].between(gap["began_at"], gap["ended_at"]) & late_s.gt(LATE_FAULT_S)
+        said += [
+            f"the {step['action']} of {step['name']} came {step['applied_at'] - step['intended_at']:.1f} s late"
+            for step in faults[due].to_dict("records")
+        ]
+        yield "; ".join(said)
+
+
+def _signals_gap(evidence: Evidence, gap: dict[Hashable, Any]) -> bool:
+    """Whether two samples in a row lie SIGNAL_GAP_S apart around or within the standstill."""
+    at = evidence.tables["signals"]["at"].sort_values()
+    before = at.shift()
+    wide = at.sub(before).gt(SIGNAL_GAP_S)
+    return bool((wide & before.lt(gap["ended_at"]) & at.gt(gap["began_at"])).any())
+
+
 def _too_few_samples(evidence: Evidence) -> Iterator[str]:
     slo = evidence.scenario.slo
     for name in slo.phases:
@@ -133,18 +166,24 @@ def _no_steady_state(evidence: Evidence) -> Iterator[str]:
     if span.phase != "baseline":
         yield "the fault begins with the load, so there is no baseline before it"
         return
-    admitted = evidence.jobs[evidence.jobs["fate"].eq("admitted") & evidence.jobs["phase"].eq("baseline")]
-    judged = evidence.phases["baseline"].numbers["slo_percentile_s"]
-    if judged is not None and judged > slo.within:
-        yield f"the baseline itself breaches the SLO: {slo_words(evidence.scenario)} is {measured(judged, 's')}"
-    middle = span.start_s + span.length_s / 2
-    early = percentile(admitted.loc[admitted["due_s"].lt(middle), "ttft_s"], 95)
-    late = percentile(admitted.loc[admitted["due_s"].ge(middle), "ttft_s"], 95)
-    if (
-        early is not None
-        and late is not None
-        and late > max(DRIFT_FACTOR * early, early + DRIFT_SLO_RATIO * slo.within)
-    ):
+    judged = untouched(evidence.jobs[evidence.jobs["phase"].eq("baseline")], span.end_s)
+    if judged.empty:
+        yield "no admitted job ended before the fault began, so there is nothing to tell it from"
+        return
+    slow = percentile(judged[f"{slo.measure}_s"], slo.percentile)
+    if slow is not None and slow > slo.within:
+        yield f"the baseline itself breaches the SLO: {slo_words(evidence.scenario)} is {measured(slow, 's')}"
+    yield from _drift(judged, span.start_s, slo.within)
+
+
+def _drift(judged: pd.DataFrame, start_s: float, slo_s: float) -> Iterator[str]:
+    """Halves of what is judged, which ends before the baseline does."""
+    first_half = judged["due_s"].lt((start_s + judged["due_s"].max()) / 2)
+    early = percentile(judged.loc[first_half, "ttft_s"], 95)
+    late = percentile(judged.loc[~first_half, "ttft_s"], 95)
+    if early is None or late is None:
+        return
+    if late > max(DRIFT_FACTOR * early, early + DRIFT_SLO_RATIO * slo_s):
         halves = f"from {measured(early, 's')} in its first half to {measured(late, 's')}"
         yield f"the baseline drifts: p95 time to first token goes {halves}"
 

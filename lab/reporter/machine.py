@@ -17,7 +17,7 @@ from lab.reporter.arm import ArmReport
 from lab.reporter.catalogue import CATALOGUE
 from lab.reporter.claims import ClaimReport, claim_reports
 from lab.reporter.comparison import by_policy, judge_together
-from lab.reporter.doubts import Doubt
+from lab.reporter.doubt_groups import DoubtGroup
 from lab.reporter.interval import Interval
 from lab.reporter.measures import PhaseMeasures
 from lab.reporter.recovery import nothing_to_recover_from
@@ -28,7 +28,7 @@ RECOVERY_PHASES = ("recovery", "all")
 SURE = ("slo_interval_low_s", "slo_interval_high_s", "too_close")
 
 
-def report_json(arms: tuple[ArmReport, ...], doubts: tuple[Doubt, ...]) -> str:
+def report_json(arms: tuple[ArmReport, ...], doubts: tuple[DoubtGroup, ...]) -> str:
     """The whole report as JSON, in the shape that DESIGN.md fixes."""
     header = arms[0].header
     document = {
@@ -48,7 +48,7 @@ def report_json(arms: tuple[ArmReport, ...], doubts: tuple[Doubt, ...]) -> str:
             "phases": list(header.scenario.slo.phases),
         },
         "doubts": [
-            {"code": doubt.code, "arm": doubt.arm, "sentence": doubt.sentence, "advice": doubt.advice}
+            {"code": doubt.code, "arms": list(doubt.arms), "sentence": doubt.sentence, "advice": doubt.advice}
             for doubt in doubts
         ],
         "policies": [_policy(letter, mine) for letter, mine in by_policy(arms).items()],
@@ -58,7 +58,7 @@ def report_json(arms: tuple[ArmReport, ...], doubts: tuple[Doubt, ...]) -> str:
     return json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 
-def is_valid(arms: tuple[ArmReport, ...], doubts: tuple[Doubt, ...]) -> bool:
+def is_valid(arms: tuple[ArmReport, ...], doubts: tuple[DoubtGroup, ...]) -> bool:
     """Whether the numbers may be compared: no arm is void and no generator was late."""
     return not any(arm.void for arm in arms) and not any(doubt.code == "generator_late" for doubt in doubts)
 

@@ -71,6 +71,7 @@ FIELDS: dict[str, dict[str, str]] = {
         "utilization_ratio": "number",
     },
     "host": {"at": "number", "cpu_ratio": "number"},
+    "standstill": {"began_at": "number", "ended_at": "number"},
     "fault": {
         "name": "text",
         "kind": "text",

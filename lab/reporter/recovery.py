@@ -5,6 +5,7 @@ import math
 import pandas as pd
 
 from lab.contract.scenario import Scenario
+from lab.reporter.before_fault import untouched
 from lab.reporter.percentile import percentile
 from lab.reporter.wording import measured
 
@@ -22,7 +23,8 @@ def recovery_time_s(jobs: pd.DataFrame, scenario: Scenario) -> float | None:
     if "fault" not in windows or "recovery" not in windows:
         return None
     admitted = jobs[jobs["fate"].eq("admitted")].sort_values("due_s")
-    normal = percentile(admitted.loc[admitted["phase"].eq("baseline"), "ttft_s"], 95)
+    # As it was before the fault: jobs that the fault touched are no measure of what it is to be back.
+    normal = percentile(untouched(admitted[admitted["phase"].eq("baseline")], windows["fault"][0])["ttft_s"], 95)
     after = admitted[admitted["phase"].eq("recovery")].reset_index(drop=True)
     if normal is None or len(after) < RECOVERY_JOBS:
         return None

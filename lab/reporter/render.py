@@ -12,7 +12,7 @@ from lab.reporter.catalogue import CATALOGUE
 from lab.reporter.claims import claim_reports
 from lab.reporter.comparison import PHASE_TITLES, by_policy, compare
 from lab.reporter.deciding import deciding_rows
-from lab.reporter.doubts import Doubt
+from lab.reporter.doubt_groups import DoubtGroup
 from lab.reporter.machine import is_valid
 from lab.reporter.plots import columns_of, draw_figures
 from lab.reporter.trade_plot import draw_trade
@@ -38,7 +38,7 @@ CAPACITY_COLUMNS = (
 CLASS_MEASURES = ("offered", "shed_rate", "deadline_miss_rate", "goodput_per_s", "p95_ttft_s", "p95_turnaround_s")
 
 
-def render_html(arms: tuple[ArmReport, ...], doubts: tuple[Doubt, ...]) -> str:
+def render_html(arms: tuple[ArmReport, ...], doubts: tuple[DoubtGroup, ...]) -> str:
     """The whole page."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
@@ -51,7 +51,7 @@ def render_html(arms: tuple[ArmReport, ...], doubts: tuple[Doubt, ...]) -> str:
     return environment.get_template("report.html.j2").render(_page(arms, doubts))
 
 
-def _page(arms: tuple[ArmReport, ...], doubts: tuple[Doubt, ...]) -> dict[str, Any]:
+def _page(arms: tuple[ArmReport, ...], doubts: tuple[DoubtGroup, ...]) -> dict[str, Any]:
     header = arms[0].header
     scenario = header.scenario
     policies = by_policy(arms)

@@ -9,6 +9,8 @@ from lab.reporter.percentile import percentile
 
 BINS = 60
 SIGNAL_BINS = 400
+# Sampled ten times a second; a line over a longer hole would show what nobody measured.
+GAP_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,11 @@ def _rates(jobs: pd.DataFrame, width: float) -> pd.DataFrame:
 def _signals(signals: pd.DataFrame, width: float) -> pd.DataFrame:
     loaded = signals[signals["second"].ge(0)]
     columns = ["queue_age_s", "queue_depth", "utilization_ratio"]
-    return loaded.groupby(_bins(loaded["second"], width))[columns].max().reset_index()
+    binned = loaded.groupby(_bins(loaded["second"], width))[columns].max().reset_index()
+    before_hole = binned["second"].diff(-1).lt(-max(GAP_S, 2.5 * width))
+    holes = pd.DataFrame({"second": binned.loc[before_hole, "second"] + width})
+    # A row without values breaks the line.
+    return pd.concat([binned, holes]).sort_values("second").reset_index(drop=True) if len(holes) else binned
 
 
 def _ttft(jobs: pd.DataFrame, width: float) -> pd.DataFrame:

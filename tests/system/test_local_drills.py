@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -133,3 +134,21 @@ def crash(run: Run, victim: str) -> None:
             process.send_signal(signal.SIGKILL)
             return
     raise AssertionError(f"no process of {victim} among {[p.cmdline()[:3] for p in stack_processes(run.run_dir)]}")
+
+
+def test_a_runner_that_was_stopped_for_four_seconds_says_so(tmp_path: Path) -> None:
+    faults = "[{kind: latency, at: 3s, for: 6s, latency: 20ms}]"
+    run = start(write_drill(tmp_path, duration="12s", faults=faults), tmp_path / "reports")
+    run.await_event("A-1", lambda event: event["event"] == "phase" and event["phase"] == "baseline", "the load")
+    os.kill(run.process.pid, signal.SIGSTOP)
+    try:
+        time.sleep(4.0)
+    finally:
+        os.kill(run.process.pid, signal.SIGCONT)
+    _, said = run.finish()
+    stood = events(run, "A-1", "standstill")
+    assert max(gap["ended_at"] - gap["began_at"] for gap in stood) >= 3.5, said
+    doubts = [doubt for doubt in report(run.run_dir)["doubts"] if doubt["code"] == "runner_stood_still"]
+    assert doubts
+    assert all(doubt["arms"] == ["A-1"] for doubt in doubts)
+    assert any("the inject of latency-1 came" in d["sentence"] or "1-latency came" in d["sentence"] for d in doubts)

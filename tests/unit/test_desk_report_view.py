@@ -6,7 +6,7 @@ import pytest
 
 from lab.desk.report_view import breakdown_lines, comparison_tables, print_report
 from lab.reporter.build import RunReport
-from lab.reporter.doubts import Doubt
+from lab.reporter.doubt_groups import DoubtGroup
 
 TITLES = ("arm", "policy", "verdict", "shed")
 ROWS = (
@@ -26,7 +26,7 @@ def made_report(exit_code: int = 1) -> RunReport:
         columns=TITLES,
         rows=ROWS,
         answer=("B holds the SLO.",),
-        doubts=(Doubt("host_saturated", "A-1", "the machine was 99 % busy"),),
+        doubts=(DoubtGroup("host_saturated", ("A-1",), "the machine was 99 % busy"),),
         breakdowns_s={"A-1": {"bring_up_s": 3.72, "run_s": 60.7}, "B-1": {}},
     )
 

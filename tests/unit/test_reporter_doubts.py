@@ -7,7 +7,7 @@ import pytest
 from lab.reporter.arm import ArmReport, report_arm
 from lab.reporter.doubts import CODES, schedule_doubts, too_few
 from lab.reporter.read import read_arm
-from tests.journals import SMALL, Event, arm_events, small, write_arm
+from tests.journals import SMALL, START_AT, Event, arm_events, small, write_arm
 
 # Calm: at one request a second and more samples than p80 needs, nothing gives rise to a doubt.
 CALM = SMALL.replace("duration: 18s", "duration: 150s").replace("at: 6s, for: 6s", "at: 50s, for: 50s")
@@ -67,7 +67,7 @@ def unsent(event: Event) -> str | None:
 
 
 def drifting(event: Event) -> None:
-    slow = event["event"] == "outcome" and 25 <= event["enqueued_at"] - 1_800_000_000 < 50
+    slow = event["event"] == "outcome" and 25 <= event["enqueued_at"] - START_AT < 50
     if slow:
         event["first_token_at"] += 0.6
 
@@ -151,6 +151,30 @@ def test_a_load_that_begins_with_its_fault_has_no_steady_state(
     assert found["no_steady_state"] == ["the fault begins with the load, so there is no baseline before it"]
 
 
+def killed_by_the_fault(event: Event) -> None:
+    """Every job of the baseline takes 4 s longer; those still under way at second 50, when the fault begins, fail."""
+    if event["event"] == "outcome" and event["enqueued_at"] < START_AT + 50:
+        event["finished_at"] += 4.0
+        if event["finished_at"] >= START_AT + 50:
+            event.update(outcome="error", first_token_at=None)
+
+
+def test_jobs_under_way_as_the_fault_began_are_no_drift_of_the_baseline(
+    doubts_of: Callable[..., dict[str, list[str]]],
+) -> None:
+    """They are more than 5 % of its second half, whose p95 would be infinite with them."""
+    assert doubts_of(killed_by_the_fault) == {}
+
+
+def test_a_baseline_in_which_nothing_ended_is_no_reference(doubts_of: Callable[..., dict[str, list[str]]]) -> None:
+    def endless(event: Event) -> None:
+        if event["event"] == "outcome" and event["enqueued_at"] < START_AT + 50:
+            event.update(outcome="error", first_token_at=None, finished_at=START_AT + 51)
+
+    said = doubts_of(endless)["no_steady_state"]
+    assert said == ["no admitted job ended before the fault began, so there is nothing to tell it from"]
+
+
 def test_a_short_phase_has_too_few_samples(doubts_of: Callable[..., dict[str, list[str]]]) -> None:
     found = doubts_of(text=CALM.replace("percentile: 80", "percentile: 95"))
     sentences = found["too_few_samples"]
@@ -170,3 +194,24 @@ def test_arms_of_one_repeat_must_have_played_one_schedule() -> None:
     (doubt,) = schedule_doubts(played)
     assert (doubt.code, doubt.arm) == ("different_schedules", "B-2")
     assert doubt.sentence == "it played another schedule than A-2"
+
+
+@pytest.mark.parametrize("signals_stop", [True, False])
+def test_a_runner_that_stood_still_is_a_doubt_with_its_gap_and_the_faults_it_made_late(
+    tmp_path: Path, signals_stop: bool
+) -> None:
+    """Second 47.1 to 51.2, over the fault that is due at 50."""
+    scenario, text = small(CALM)
+    events = list(arm_events(scenario, text, "A", rate_per_s=1.0))
+    began_at, ended_at = START_AT + 47.1, START_AT + 51.2
+    if signals_stop:
+        events = [e for e in events if e["event"] != "signals" or not began_at < e["at"] < ended_at]
+    next(e for e in events if e["event"] == "fault").update(applied_at=ended_at)
+    stood = {"event": "standstill", "at": ended_at, "source": "runner", "began_at": began_at, "ended_at": ended_at}
+    arm = _arm(tmp_path, [*events[:-1], stood, events[-1]])
+    (sentence,) = _doubts(arm)["runner_stood_still"]
+    signals = "the signals have a gap" if signals_stop else "the gate's signals went on"
+    assert sentence == (
+        f"the runner stood still from second 47.1 to 51.2; {signals}; the inject of latency-1 came 1.2 s late"
+    )
+    assert bool(arm.series.signals["queue_depth"].isna().any()) is signals_stop

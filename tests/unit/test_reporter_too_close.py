@@ -37,7 +37,7 @@ def test_an_expectation_contradicted_only_by_a_verdict_too_close_to_call_exits_w
     report = played(tmp_path, CLOSE)
     assert report.exit_code == 4
     (doubt,) = [doubt for doubt in report.doubts if doubt.code == "too_close_to_call"]
-    assert doubt.arm == "B-1"
+    assert doubt.arms == ("B-1",)
     assert "REPEATS=auto" in doubt.advice
     assert "Whether the scenario's expectations are met is too close to call: B-1." in report.answer
     assert report.rows[1][report.columns.index("verdict")] == "breached, too close"
