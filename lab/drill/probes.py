@@ -8,6 +8,9 @@ from typing import Any
 
 import httpx
 import redis.asyncio
+from redis.asyncio.retry import Retry
+from redis.backoff import ConstantBackoff
+from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
 from lab.contract.messages import JobRequest
@@ -20,6 +23,8 @@ POLL_S = 0.05
 HTTP_TIMEOUT_S = 5.0
 PROXY_TIMEOUT_S = 10.0
 CLOCK_TOLERANCE_S = 0.05
+# A connection from before a fault on Redis is dead, so what is asked over it is asked again over a new one.
+REDIS_TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,7 @@ class StackProbe:
             socket_timeout=HTTP_TIMEOUT_S,
             socket_connect_timeout=HTTP_TIMEOUT_S,
             decode_responses=True,
+            retry=Retry(ConstantBackoff(POLL_S), REDIS_TRIES, supported_errors=(RedisConnectionError,)),
         )
         self.proxy = ToxiproxyClient(addresses.proxy_host, addresses.proxy_port, PROXY_TIMEOUT_S)
 
@@ -155,12 +161,24 @@ class StackProbe:
             await pipe.execute()
 
     async def wait_until_drained(self, deadline: float) -> None:
-        """Returns when every admitted job has settled, or at the monotonic `deadline`."""
-        while await self.redis.xlen(STREAM):
+        """Returns when every admitted job has settled, or at the monotonic `deadline`; a Redis that is away is awaited.
+
+        Raises:
+            StackError: Redis does not answer at the deadline.
+        """
+        while True:
             heed_cancellation()
+            try:
+                if not await self.redis.xlen(STREAM):
+                    return
+                away = ""
+            except RedisError as error:
+                away = f"{type(error).__name__}: {error}"
             if time.monotonic() > deadline:
-                return
+                break
             await asyncio.sleep(POLL_S)
+        if away:
+            raise StackError(f"Redis did not answer again before the drain's end ({away[:300]})")
 
     async def _policy(self) -> dict[str, Any]:
         told: dict[str, Any] = (await self.http.get(f"{self._addresses.gate_url}/admin/policy")).json()

@@ -31,6 +31,7 @@ from lab.drill.rehearsal.policies import current_policy, load_switches
 from lab.drill.rehearsal.proof import what_is_left
 from lab.drill.rehearsal.selection import Selected, select
 from lab.drill.rehearsal.state import State
+from lab.drill.testbed import StackError
 from lab.drill.toxics_client import ToxiproxyError
 
 NAME = "rehearsal"
@@ -113,8 +114,8 @@ async def _drain(probe: StackProbe, load: Load) -> tuple[list[Job], Check]:
     try:
         await probe.wait_until_drained(time.monotonic() + load.played.stack.drain)
         jobs = [job for text in await probe.entries_left() if (job := _job_in(text)) is not None]
-    except RedisError as error:
-        return [], Check("drain", ok=False, detail=f"the stream cannot be read: {type(error).__name__}")
+    except (RedisError, StackError) as error:
+        return [], Check("drain", ok=False, detail=f"the stream cannot be read: {error}")
     return jobs, Check("drain", ok=not jobs, detail=f"{len(jobs)} jobs were left in the stream")
 
 
