@@ -25,7 +25,7 @@ _UNIX_TIME: TypeAdapter[float] = TypeAdapter(UnixTime)
 class Delivery:
     """One entry in this worker's hands. `dequeued_at` is Redis time in unix seconds; both counts include this delivery.
 
-    `delivery_count` is Redis' own: it also counts replies that were cut off. `times_begun` counts deliveries that began.
+    `delivery_count` is Redis' own, and counts replies that were cut off too. `times_begun` counts those that began.
     """
 
     entry_id: str

@@ -43,8 +43,8 @@ def backoff_s(failed_attempts: int) -> float:
 def last_attempt(times_begun: int, max_attempts: int) -> int:
     """The number of the last attempt this delivery allows.
 
-    Each delivery that began before this one counts as an attempt. A job whose worker died was never answered, so every delivery
-    has at least one attempt of its own.
+    Each delivery that began before this one counts as an attempt. A job whose worker died was never answered, so every
+    delivery has at least one attempt of its own.
     """
     return max(times_begun, max_attempts)
 

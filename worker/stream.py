@@ -1,4 +1,4 @@
-"""The worker's only Redis: beat, read, claim, begin, settle, leave, each one round trip. Knows keys; must not know the model.
+"""The worker's only Redis: beat, read, claim, begin, settle, leave, each one round trip. Must not know the model.
 
 Every error of the Redis client becomes RedisUnusableError at this border.
 """
