@@ -103,10 +103,11 @@ class Consumer:
 
     async def _take(self, free: int, block_s: float | None) -> list[Delivery] | None:
         """Up to `free` entries, claimed or new; None where Redis could not say."""
+        count = _fewer(free, self._failed_reads)
         try:
-            taken = await self._outage.once(lambda: self._claim(free))
+            taken = await self._outage.once(lambda: self._claim(count))
             if not taken:
-                taken = await self._outage.once(lambda: self._stream.read(free, block_s))
+                taken = await self._outage.once(lambda: self._stream.read(count, block_s))
         except RedisUnusableError:
             # The reply that was lost may have held entries: they are pending, and a claim finds them.
             self._claim_due_at = 0.0
@@ -116,11 +117,11 @@ class Consumer:
         self._failed_reads = 0
         return taken
 
-    async def _claim(self, free: int) -> list[Delivery]:
+    async def _claim(self, count: int) -> list[Delivery]:
         if time.monotonic() < self._claim_due_at:
             return []
-        claimed = await self._stream.claim(free, self._slots.held)
-        if len(claimed) < free:
+        claimed = await self._stream.claim(count, self._slots.held)
+        if len(claimed) < count:
             self._claim_due_at = time.monotonic() + self._settings.reclaim_after_s / 3
         if claimed:
             _log.warning("claimed %d entries that nobody worked on", len(claimed))
@@ -128,7 +129,8 @@ class Consumer:
 
     async def _handle(self, delivery: Delivery) -> None:
         try:
-            ending = await self._serving.serve(delivery)
+            begun = await self._outage.until_done(lambda: self._stream.begin(delivery))
+            ending = await self._serving.serve(begun)
             self._settling.add(delivery.entry_id)
             first = await self._outage.until_done(lambda: self._stream.settle(ending))
             self._say_outcome(ending, first=first)
@@ -175,3 +177,8 @@ class Consumer:
                 await self._stream.leave()
         except (TimeoutError, RedisUnusableError):
             _log.warning("Redis was not told that this worker left; its heartbeat will run out")
+
+
+def _fewer(free: int, failed_reads: int) -> int:
+    """Half as many entries after each failed read, at least one: a link that cuts long replies may pass short ones."""
+    return max(1, free >> min(failed_reads, 30))

@@ -10,8 +10,8 @@ from pydantic import TypeAdapter, ValidationError
 from lab.contract.messages import MAX_BODY_BYTES, Identifier, Job, UnixTime
 from lab.contract.names import ENTRY_VERSION, FIELD_JOB, FIELD_VERSION
 
-# An entry delivered more often than this has outlived as many workers, and is taken for what killed them.
-MOST_DELIVERIES: Final = 5
+# An entry begun more often than this has outlived as many workers, and is taken for what killed them.
+MOST_BEGUN: Final = 5
 T = TypeVar("T")
 UNKNOWN: Final = "unknown"
 # A job says less than the request it was made of.
@@ -23,12 +23,16 @@ _UNIX_TIME: TypeAdapter[float] = TypeAdapter(UnixTime)
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One entry in this worker's hands. `dequeued_at` is Redis time in unix seconds; `delivery_count` counts it too."""
+    """One entry in this worker's hands. `dequeued_at` is Redis time in unix seconds; both counts include this delivery.
+
+    `delivery_count` is Redis' own, and counts replies that were cut off too. `times_begun` counts those that began.
+    """
 
     entry_id: str
     fields: Mapping[str, str]
     dequeued_at: float
     delivery_count: int = 1
+    times_begun: int = 1
 
     @property
     def enqueued_at(self) -> float:
@@ -64,7 +68,7 @@ def read_job(delivery: Delivery) -> Job:
     """The job in an entry.
 
     Raises:
-        MalformedEntryError: it is of another version, no valid job, or was delivered too often.
+        MalformedEntryError: it is of another version, no valid job, or was begun too often.
     """
     text = delivery.fields.get(FIELD_JOB, "")
     if (reason := _reason_unread(text, delivery.fields)) is not None:
@@ -74,9 +78,9 @@ def read_job(delivery: Delivery) -> Job:
         job = Job.model_validate_json(text, strict=True)
     except ValidationError as error:
         raise MalformedEntryError(_first_reason(error), _claimed_identity(text, delivery)) from None
-    if delivery.delivery_count > MOST_DELIVERIES:
+    if delivery.times_begun > MOST_BEGUN:
         raise MalformedEntryError(
-            f"the entry was delivered {delivery.delivery_count} times and never settled", identity_of(job)
+            f"the entry was begun {delivery.times_begun} times and never settled", identity_of(job)
         )
     return job
 

@@ -40,13 +40,13 @@ def backoff_s(failed_attempts: int) -> float:
     return min(LONGEST_BACKOFF_S, FIRST_BACKOFF_S * 2.0 ** min(failed_attempts - 1, 10))
 
 
-def last_attempt(delivery_count: int, max_attempts: int) -> int:
+def last_attempt(times_begun: int, max_attempts: int) -> int:
     """The number of the last attempt this delivery allows.
 
-    Each delivery before this one counts as an attempt. A job whose worker died was never answered, so every delivery
-    has at least one attempt of its own.
+    Each delivery that began before this one counts as an attempt. A job whose worker died was never answered, so every
+    delivery has at least one attempt of its own.
     """
-    return max(delivery_count, max_attempts)
+    return max(times_begun, max_attempts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,18 +92,18 @@ class Serving:
         now = self._clock.now()
         if now > job.deadline_at:
             detail = f"its deadline passed {now - job.deadline_at:.3f} s before a slot was free"
-            return Ending(delivery, identity_of(job), "expired", detail, now, attempt=delivery.delivery_count - 1)
+            return Ending(delivery, identity_of(job), "expired", detail, now, attempt=delivery.times_begun - 1)
         return self._ending(delivery, job, await self._try(job, delivery))
 
     async def _try(self, job: Job, delivery: Delivery) -> Tried:
         """Calls until it is done; another attempt is made only where the deadline leaves time for it."""
-        number = delivery.delivery_count
+        number = delivery.times_begun
         self._budget.deposit()
         while True:
             attempt = await self._call(job, number)
-            wait_s = backoff_s(number - delivery.delivery_count + 1)
+            wait_s = backoff_s(number - delivery.times_begun + 1)
             in_time = self._clock.now() + wait_s < job.deadline_at
-            allowed = number < last_attempt(delivery.delivery_count, self._max_attempts)
+            allowed = number < last_attempt(delivery.times_begun, self._max_attempts)
             if not (attempt.may_be_retried and allowed and in_time):
                 return Tried(number, attempt, None)
             if (denial := self._denial()) is not None:

@@ -1,6 +1,6 @@
 -- Settles a job once, first wins, and takes its entry out of the stream in every case.
 -- KEYS: 1 stream, 2 dead-letter stream, 3 job hash, 4 answer list, 5 service samples of the class, 6 unsettled jobs,
---       7 classes (3 to 7 are not touched where ARGV 4 is empty)
+--       7 classes, 8 begun (3 to 7 are not touched where ARGV 4 is empty)
 -- ARGV: 1 group, 2 entry id, 3 reason to dead-letter the entry (empty: none), 4 outcome (empty: the job has no name),
 --       5 who settles, 6 status, 7 finished_at, 8 attempts, 9 tokens out, 10 last answer chunk, 11 retention in s,
 --       12 most entries kept as dead letters, 13 job class, 14 service sample (empty: none), 15 most samples kept,
@@ -73,4 +73,5 @@ if ARGV[4] ~= '' then
 end
 redis.call('XACK', KEYS[1], ARGV[1], ARGV[2])
 redis.call('XDEL', KEYS[1], ARGV[2])
+redis.call('HDEL', KEYS[8], ARGV[2])
 return first

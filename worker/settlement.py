@@ -4,6 +4,7 @@ from typing import Final
 
 from lab.contract.names import (
     ANSWER_KEY_PREFIX,
+    BEGUN_KEY,
     CLASSES_KEY,
     GROUP,
     JOB_KEY_PREFIX,
@@ -33,6 +34,7 @@ def settle_keys(ending: Ending) -> tuple[str, ...]:
         f"{SERVICE_KEY_PREFIX}{job_class}",
         UNSETTLED_KEY,
         CLASSES_KEY,
+        BEGUN_KEY,
     )
 
 

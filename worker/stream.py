@@ -1,8 +1,9 @@
-"""The worker's only Redis: beat, read, claim, settle, leave, each one round trip. Knows keys; must not know the model.
+"""The worker's only Redis: beat, read, claim, begin, settle, leave, each one round trip. Must not know the model.
 
 Every error of the Redis client becomes RedisUnusableError at this border.
 """
 
+import dataclasses
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterable
@@ -14,7 +15,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError, ResponseError
 
-from lab.contract.names import GROUP, HEARTBEATS_KEY, LIVE_HEARTBEATS, STREAM, WORKERS_KEY
+from lab.contract.names import BEGUN_KEY, GROUP, HEARTBEATS_KEY, LIVE_HEARTBEATS, STREAM, WORKERS_KEY
 from worker.clock import Reading, RedisClock
 from worker.delivery import Delivery
 from worker.outcome import Ending
@@ -104,6 +105,16 @@ class JobStream:
         dequeued_at = self._clock.now()
         return [Delivery(entry_id, _pairs(flat), dequeued_at, int(times)) for entry_id, flat, times in answer]
 
+    async def begin(self, delivery: Delivery) -> Delivery:
+        """Records that the delivery begins; the delivery, with how often its entry was begun. Safe to repeat.
+
+        Raises:
+            RedisUnusableError: Redis cannot be used now.
+        """
+        who = f"{self._life}:{delivery.delivery_count}"
+        times = await self._call(lambda: self._scripts["begin"]((BEGUN_KEY,), (delivery.entry_id, who)))
+        return dataclasses.replace(delivery, times_begun=int(times))
+
     async def settle(self, ending: Ending) -> bool:
         """Settles a job and takes its entry out of the stream; whether this was the first to settle it. Safe to repeat.
 
@@ -152,7 +163,7 @@ class _GroupMissingError(RedisUnusableError):
     """The stream or its group is gone."""
 
 
-_LUA_FILES = tuple(Path(__file__).parent / f"{name}.lua" for name in ("beat", "claim", "settle", "leave"))
+_LUA_FILES = tuple(Path(__file__).parent / f"{name}.lua" for name in ("beat", "begin", "claim", "settle", "leave"))
 
 
 def _pairs(flat: list[str]) -> dict[str, str]:

@@ -5,6 +5,8 @@ Redis holds:
     shedlab:job:<job_id>      hash of one job, for GET /v1/jobs/{id}; expires JOB_RETENTION_S after its last change.
                               The gate writes job, status, entry_id (status "withdrawn": taken back unserved);
                               the settling worker status, outcome, finished_at, attempts, tokens_out, settled_by
+    shedlab:begun             hash entry id -> "<times begun>:<who began last>", written before the model is asked;
+                              the settlement takes it off
     shedlab:dead              stream of entries set aside unserved: the entry's fields, cut to 8,192 bytes (whole is
                               then "no"), entry_id and reason; the last 1,000 are kept
     shedlab:answer:<job_id>   list, the job's answer channel: one JSON text per answer chunk, the last has "done": true
@@ -34,6 +36,7 @@ FIELD_JOB: Final = "job"
 ENTRY_VERSION: Final = "1"
 JOB_KEY_PREFIX: Final = "shedlab:job:"
 ANSWER_KEY_PREFIX: Final = "shedlab:answer:"
+BEGUN_KEY: Final = "shedlab:begun"
 WORKERS_KEY: Final = "shedlab:workers"
 HEARTBEATS_KEY: Final = "shedlab:heartbeats"
 UTILIZATION_KEY: Final = "shedlab:utilization"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lab.contract.names import GROUP, HEARTBEATS_KEY, STREAM, WORKERS_KEY
+from lab.contract.names import BEGUN_KEY, GROUP, HEARTBEATS_KEY, STREAM, WORKERS_KEY
 from tests.service.model_thread import running_model, state
 from tests.service.redis_servers import RedisServer
 from tests.service.worker_bench import Bench, Queue, bench, burst, until
@@ -117,7 +117,7 @@ def test_a_worker_started_again_takes_up_its_own_entries_at_once(redis_url: str,
     job = queue.put()
     queue.deliver_to("worker-1")
     (outcome,) = burst(redis_url, model_url, RECLAIM_AFTER_S="3600").of("outcome")
-    assert (outcome["job_id"], outcome["outcome"], outcome["attempt"]) == (job.job_id, "ok", 2)
+    assert (outcome["job_id"], outcome["outcome"], outcome["attempt"]) == (job.job_id, "ok", 1)
     assert queue.pending() == []
 
 
@@ -145,14 +145,35 @@ def test_claims_fill_only_free_slots(redis_url: str, model_url: str, queue: Queu
 
 def test_an_entry_that_outlives_its_workers_is_dead_lettered(redis_url: str, model_url: str, queue: Queue) -> None:
     queue.put()
-    queue.redis.xclaim(STREAM, GROUP, "worker-1", 0, queue.deliver_to("worker-1"), retrycount=5)
+    (entry_id,) = queue.deliver_to("worker-1")
+    queue.redis.hset(BEGUN_KEY, entry_id, "5:a life that ended")
     worked = burst(redis_url, model_url)
     (outcome,) = worked.of("outcome")
     assert (outcome["outcome"], outcome["detail"]) == (
         "dead_lettered",
-        "the entry was delivered 6 times and never settled",
+        "the entry was begun 6 times and never settled",
     )
     assert worked.of("attempt") == []
+
+
+def test_replies_that_were_cut_off_dead_letter_nothing(redis_url: str, model_url: str, queue: Queue) -> None:
+    queue.put()
+    queue.redis.xclaim(STREAM, GROUP, "worker-1", 0, queue.deliver_to("worker-1"), retrycount=50)
+    (outcome,) = burst(redis_url, model_url).of("outcome")
+    assert (outcome["outcome"], outcome["attempt"], outcome["deliveries"]) == ("ok", 1, 51)
+    assert queue.redis.hlen(BEGUN_KEY) == 0
+
+
+def test_beginning_again_counts_a_life_once(redis_url: str, model_url: str, queue: Queue) -> None:
+    queue.put()
+
+    async def begin() -> list[int]:
+        async with bench(redis_url, model_url) as one, bench(redis_url, model_url) as other:
+            await one.stream.open()
+            (delivery,) = await one.stream.read(1, None)
+            return [(await who.stream.begin(delivery)).times_begun for who in (one, one, other, other)]
+
+    assert asyncio.run(begin()) == [1, 1, 2, 2]
 
 
 def test_settling_again_is_a_duplicate_for_others_and_none_for_the_settler(

@@ -4,7 +4,7 @@ import pytest
 
 from lab.contract.messages import Job
 from lab.contract.names import ENTRY_VERSION, FIELD_JOB, FIELD_VERSION
-from worker.delivery import MOST_DELIVERIES, Delivery, MalformedEntryError, identity_of, read_job
+from worker.delivery import MOST_BEGUN, Delivery, MalformedEntryError, identity_of, read_job
 from worker.job_line import outcome_fields
 from worker.outcome import Ending
 
@@ -20,8 +20,8 @@ JOB = Job(
 )
 
 
-def delivery_of(text: str, version: str = ENTRY_VERSION, delivery_count: int = 1) -> Delivery:
-    return Delivery("1000250-3", {FIELD_VERSION: version, FIELD_JOB: text}, 1000.75, delivery_count)
+def delivery_of(text: str, version: str = ENTRY_VERSION, times_begun: int = 1) -> Delivery:
+    return Delivery("1000250-3", {FIELD_VERSION: version, FIELD_JOB: text}, 1000.75, times_begun=times_begun)
 
 
 def refused(delivery: Delivery) -> MalformedEntryError:
@@ -61,8 +61,8 @@ def test_a_reason_is_short_and_holds_none_of_the_entry() -> None:
 
 def test_the_last_delivery_allowed_is_served_and_the_next_is_not() -> None:
     text = JOB.model_dump_json()
-    assert read_job(delivery_of(text, delivery_count=MOST_DELIVERIES)) == JOB
-    assert refused(delivery_of(text, delivery_count=MOST_DELIVERIES + 1)).identity == identity_of(JOB)
+    assert read_job(delivery_of(text, times_begun=MOST_BEGUN)) == JOB
+    assert refused(delivery_of(text, times_begun=MOST_BEGUN + 1)).identity == identity_of(JOB)
 
 
 def test_an_outcome_tells_the_age_in_the_queue_and_the_time_in_the_slot() -> None:

@@ -47,7 +47,7 @@ class ScriptedModel:
         return Attempt(result, started_at, first_at, self._time.now, 5, status, f"it was {result}")
 
 
-def delivery_of(deadline_at: float, delivery_count: int = 1) -> Delivery:
+def delivery_of(deadline_at: float, times_begun: int = 1) -> Delivery:
     job = Job(
         job_id="job-1",
         request_id="request-1",
@@ -59,13 +59,13 @@ def delivery_of(deadline_at: float, delivery_count: int = 1) -> Delivery:
         max_output_tokens=5,
     )
     fields = {FIELD_VERSION: ENTRY_VERSION, FIELD_JOB: job.model_dump_json()}
-    return Delivery("999500-0", fields, AHEAD_S, delivery_count)
+    return Delivery("999500-0", fields, AHEAD_S, times_begun=times_begun)
 
 
 def serve(
     *results: tuple[Result, int | None],
     deadline_s: float = 60.0,
-    delivery_count: int = 1,
+    times_begun: int = 1,
     max_attempts: int = 3,
     breaker: Breaker | None = None,
     retry_budget: float | None = None,
@@ -80,7 +80,7 @@ def serve(
     serving = Serving(
         "worker-1", max_attempts, model, time.clock, say, breaker=breaker, budget=budget, sleep=time.sleep
     )
-    ending = asyncio.run(serving.serve(delivery_of(AHEAD_S + deadline_s, delivery_count)))
+    ending = asyncio.run(serving.serve(delivery_of(AHEAD_S + deadline_s, times_begun)))
     return ending, model.numbers, events
 
 
@@ -127,13 +127,13 @@ def test_a_job_past_its_deadline_is_not_started() -> None:
 
 
 def test_attempts_go_on_counting_where_an_earlier_delivery_ended() -> None:
-    ending, numbers, _ = serve(("error", 500), ("error", 500), delivery_count=2, max_attempts=3)
+    ending, numbers, _ = serve(("error", 500), ("error", 500), times_begun=2, max_attempts=3)
     assert (ending.attempt, numbers) == (3, [2, 3])
 
 
-@pytest.mark.parametrize(("delivery_count", "max_attempts", "last"), [(1, 1, 1), (1, 3, 3), (2, 1, 2), (2, 3, 3)])
-def test_every_delivery_has_an_attempt_of_its_own(delivery_count: int, max_attempts: int, last: int) -> None:
-    assert last_attempt(delivery_count, max_attempts) == last
+@pytest.mark.parametrize(("times_begun", "max_attempts", "last"), [(1, 1, 1), (1, 3, 3), (2, 1, 2), (2, 3, 3)])
+def test_every_delivery_has_an_attempt_of_its_own(times_begun: int, max_attempts: int, last: int) -> None:
+    assert last_attempt(times_begun, max_attempts) == last
 
 
 def test_waits_double_and_are_capped() -> None:
