@@ -24,7 +24,9 @@ MAX_AGE_S = 60.0
 
 def echo() -> FastAPI:
     """Parses the body, decides nothing."""
-    accepted = JobAccepted(id=uuid4().hex, request_id="r-0000000", created_at=1.7e9 + 0.123456, deadline_at=1.7e9 + 30.5)
+    accepted = JobAccepted(
+        id=uuid4().hex, request_id="r-0000000", created_at=1.7e9 + 0.123456, deadline_at=1.7e9 + 30.5
+    )
     said = accepted.model_dump_json()
 
     async def post_job(http: Request) -> Response:
@@ -40,7 +42,7 @@ def textbook(redis: Redis) -> FastAPI:
     async def post_job(http: Request) -> Response:
         request = JOB_REQUEST.validate_json(await http.body())
         oldest = await redis.xrange(names.STREAM, count=1)
-        age_s = time.time() - int(oldest[0][0].partition("-")[0]) / 1000 if oldest else 0.0
+        age_s = time.time() - int(str(oldest[0][0]).partition("-")[0]) / 1000 if oldest else 0.0
         if age_s > MAX_AGE_S:
             return Response('{"error":"shed"}', 429, {"Retry-After": "1"}, media_type="application/json")
         now_at, job_id = time.time(), uuid4().hex

@@ -74,7 +74,7 @@ class Connections:
         return played
 
     def open_loop(self, rate_per_s: float, length_s: float, seed: int = 1) -> Played:
-        """Poisson arrivals, whatever the answers do; one that finds no idle connection waits for it, and that counts."""
+        """Poisson arrivals, whatever the answers do; one that finds no idle connection waits, and that counts."""
         draws, played, began_s = random.Random(seed), Played(), time.perf_counter()
         due_s, overdue = began_s, deque[float]()
         while due_s < began_s + length_s or overdue:
