@@ -139,7 +139,7 @@ class ProcessFault(Fault):
 class PolicyFault(Fault):
     """The running gate is given another policy, or the same in another mode; at the end it has back what it had.
 
-    This is how a wrong threshold, and the way back from it, are rehearsed. The later of two ends first.
+    This is how a wrong threshold, and the way back from it, are rehearsed. Of several the newest wins.
     """
 
     kind: Literal["policy"]

@@ -5,8 +5,9 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from lab.contract.alert_spec import Alert
-from lab.contract.fault_spec import AnyFault, Fault, ModelFault, PolicyFault, ProcessFault, RouteFault
+from lab.contract.fault_spec import AnyFault, Fault, ModelFault, ProcessFault, RouteFault
 from lab.contract.names import SERVICE_SAMPLES
+from lab.contract.overlap import MOST_SLOW_FACTOR, ROUNDING_S, composed_model, overlap, refusal
 from lab.contract.policy_spec import PolicySpec
 from lab.contract.spec import Spec, SpecError
 from lab.contract.units import Duration, Ratio
@@ -152,7 +153,7 @@ class Scenario(Spec):
     def _hangs_together(self) -> Self:
         for index, fault in enumerate(self.faults):
             self._check_fault(fault, index)
-        self._check_switches()
+        self._check_overlaps()
         for letter in self.expect:
             self._check_letter(letter, "expect", letter)
         for index, claim in enumerate(self.claims):
@@ -201,16 +202,34 @@ class Scenario(Spec):
                 "there is no edge whose route could be switched; add `edge: true` to stack", *("faults", index, "kind")
             )
 
-    def _check_switches(self) -> None:
-        """Each switch of policy puts back what it found, which is right only where the later of two ends first."""
-        switches = [(index, fault) for index, fault in enumerate(self.faults) if isinstance(fault, PolicyFault)]
-        for index, later in switches:
-            for _, earlier in switches:
-                if earlier.start <= later.start < earlier.end <= later.end and earlier is not later:
+    def _check_overlaps(self) -> None:
+        for index, fault in enumerate(self.faults):
+            for number, other in enumerate(self.faults[:index]):
+                if overlap(other, fault) and (why := refusal(other, fault)):
                     raise SpecError(
-                        f"this switch of policy begins within one that ends at {earlier.end:g} s; end it before",
-                        *("faults", index, "for"),
+                        f"this fault and faults[{number}] overlap: {why}; let one end before the other begins",
+                        *("faults", index, "at"),
                     )
+            self._check_slow_factor(fault, index)
+
+    def _check_slow_factor(self, fault: AnyFault, index: int) -> None:
+        """Slow factors multiply; the product is largest as one of the faults begins."""
+        if not isinstance(fault, ModelFault):
+            return
+        acting = [
+            each
+            for each in self.faults
+            if isinstance(each, ModelFault)
+            and each.start <= fault.start + ROUNDING_S
+            and each.end > fault.start + ROUNDING_S
+        ]
+        factor = composed_model(acting).slow_factor if acting else fault.slow_factor
+        if factor > MOST_SLOW_FACTOR:
+            raise SpecError(
+                f"with the faults that overlap it the model is {factor:g} times as slow; "
+                f"keep the product of their slow factors within {MOST_SLOW_FACTOR}",
+                *("faults", index, "slow_factor"),
+            )
 
     def _check_process(self, fault: ProcessFault, index: int) -> None:
         count = self.stack.workers if fault.service == "worker" else 1

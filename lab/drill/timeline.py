@@ -5,7 +5,9 @@ import time
 from collections.abc import Sequence
 
 from lab.contract.fault_spec import AnyFault
+from lab.contract.overlap import ROUNDING_S
 from lab.drill.faults import FaultError, Injector
+from lab.drill.faults.acting import Acting
 from lab.drill.faults.registry import fault_name, make_injector
 from lab.drill.journal_writer import JournalWriter
 from lab.drill.probes import StackProbe
@@ -17,8 +19,9 @@ class Timeline:
 
     def __init__(self, faults: Sequence[AnyFault], stack: Stack, probe: StackProbe, journal: JournalWriter) -> None:
         """Makes the injectors; nothing acts yet."""
+        acting = Acting()
         self._steps = [
-            _Step(fault, fault_name(fault, number), make_injector(fault, number, stack, probe))
+            _Step(fault, fault_name(fault, number), make_injector(fault, number, stack, probe, acting))
             for number, fault in enumerate(faults, start=1)
         ]
         self._journal = journal
@@ -48,6 +51,11 @@ class Timeline:
 
     async def _play_one(self, step: "_Step", start_at: float) -> None:
         await _sleep_until(start_at + step.fault.start)
+        # What ends at the second at which this begins ends first.
+        for other in self._steps:
+            begun_before = other.fault.start < step.fault.start
+            if begun_before and abs(other.fault.end - step.fault.start) <= ROUNDING_S:
+                await other.ended.wait()
         # Registered before it acts, so that an interrupted injection is reverted too.
         self._undo.append(step)
         await self._inject(step, start_at + step.fault.start)
@@ -72,6 +80,7 @@ class Timeline:
             raise
         self._undo.remove(step)
         self._write(step, "revert", intended_at, touched=touched)
+        step.ended.set()
 
     def _write(
         self,
@@ -103,6 +112,7 @@ class _Step:
         self.fault = fault
         self.name = name
         self.injector = injector
+        self.ended = asyncio.Event()
 
 
 async def _sleep_until(at: float) -> None:

@@ -128,6 +128,19 @@ class ToxiproxyClient:
         asked = ToxicState(name, kind, stream, toxicity, attributes)
         self._verify(proxy, lambda state: any(asked.is_told_by(toxic) for toxic in state.toxics), str(asked))
 
+    def update_toxic(self, proxy: str, name: str, *, attributes: dict[str, int]) -> None:
+        """Changes the attributes of a toxic that is there, for live connections too."""
+        _check_name(name)
+        path = f"/proxies/{quote(proxy)}/toxics/{name}"
+        self._call(lambda _server: APIConsumer.post(path, json={"attributes": attributes}))
+        self._verify(
+            proxy,
+            lambda state: any(
+                toxic.name == name and attributes.items() <= toxic.attributes.items() for toxic in state.toxics
+            ),
+            f"toxic {name} with {attributes}",
+        )
+
     def remove_toxic(self, proxy: str, name: str) -> None:
         """Removes a toxic; one that is not there is fine."""
         _check_name(name)

@@ -62,8 +62,8 @@ def play(
     return done, asyncio.run(run()), events
 
 
-def fault(lasts: str) -> NoopFault:
-    return NoopFault.model_validate({"kind": "noop", "at": "0s", "for": lasts})
+def fault(lasts: str, at: str = "0s") -> NoopFault:
+    return NoopFault.model_validate({"kind": "noop", "at": at, "for": lasts})
 
 
 def test_an_interrupted_timeline_reverts_newest_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -93,3 +93,9 @@ def test_a_fault_that_ran_its_time_is_reverted_once_and_journaled(
     assert done == ["inject 1", "revert 1"]
     assert [event["touched_connections"] for event in events] == [None, 3]
     assert all(event["applied_at"] >= event["intended_at"] for event in events)
+
+
+def test_an_end_comes_before_a_begin_of_the_same_second(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    second, first = fault("1h", at="10ms"), fault("10ms")
+    done, _, _ = play(monkeypatch, tmp_path, [second, first], failing={"inject 1"}, cancel=False)
+    assert done == ["inject 2", "revert 2", "inject 1", "revert 1"]

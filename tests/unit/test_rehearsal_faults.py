@@ -31,6 +31,7 @@ from tests.unit.rehearsal_bench import FakeBench
 # Long ago by any clock.
 T = 1_700_000_000.0
 LATENCY: dict[str, Any] = {"kind": "latency", "latency": "800ms"}
+UPSTREAM = {**LATENCY, "stream": "upstream"}
 MODEL: dict[str, Any] = {"kind": "model", "slow_factor": "3"}
 SCALE: dict[str, Any] = {"kind": "process", "service": "worker", "action": "scale", "replicas": "5"}
 
@@ -98,7 +99,7 @@ def test_what_cannot_be_injected_is_taken_back_and_forgotten(state: State, acts:
 
 
 def test_clear_ends_the_newest_first_and_goes_on_past_one_that_fails(state: State, acts: list[str]) -> None:
-    for said in (LATENCY, {"kind": "timeout", "timeout": "0s"}, LATENCY):
+    for said in (LATENCY, {"kind": "timeout", "timeout": "0s"}, UPSTREAM):
         injection.add_fault(state, FakeBench(), fault(**said), has_end=False)
     reverted, failures = injection.clear_faults(state, FakeBench())
     assert acts[3:] == ["revert 3-latency", "revert 2-timeout", "revert 1-latency"]
@@ -109,13 +110,15 @@ def test_clear_ends_the_newest_first_and_goes_on_past_one_that_fails(state: Stat
 
 
 @pytest.mark.usefixtures("acts")
-def test_two_faults_on_one_seat_are_refused_and_two_toxics_are_not(state: State) -> None:
+def test_two_faults_on_one_seat_are_refused_and_toxics_of_two_streams_are_not(state: State) -> None:
     bench = FakeBench()
     injection.add_fault(state, bench, fault(**MODEL), has_end=False)
     with pytest.raises(RehearsalError, match="1-model acts there already; `shedlab fault clear 1-model` first"):
         injection.add_fault(state, bench, fault(**MODEL), has_end=False)
     injection.add_fault(state, bench, fault(**LATENCY), has_end=False)
-    injection.add_fault(state, bench, fault(**LATENCY), has_end=False)
+    injection.add_fault(state, bench, fault(**UPSTREAM), has_end=False)
+    with pytest.raises(RehearsalError, match="2-latency acts there already"):
+        injection.add_fault(state, bench, fault(**LATENCY), has_end=False)
     assert [record.name for record in load_faults(state, "local")] == ["1-model", "2-latency", "3-latency"]
 
 
@@ -123,6 +126,8 @@ def test_seats_are_told_apart() -> None:
     killed: dict[str, Any] = {"kind": "process", "service": "worker", "action": "kill"}
     assert rival_of(fault(**killed, index="1"), [recorded(1, **killed, index="2")]) is None
     assert rival_of(fault(**killed), [recorded(1, **{**killed, "action": "pause"})]) is not None
+    scaled: dict[str, Any] = {"kind": "process", "service": "worker", "action": "scale", "replicas": "3"}
+    assert rival_of(fault(**scaled), [recorded(1, **killed)]) is not None
     down: dict[str, Any] = {"kind": "proxy_down", "link": "redis"}
     assert rival_of(fault(kind="proxy_down"), [recorded(1, **down)]) is None
     assert rival_of(fault(**down), [recorded(1, **down)]) is not None
@@ -173,7 +178,7 @@ def test_a_living_minder_is_given_a_moment(state: State, acts: list[str], monkey
 @pytest.mark.usefixtures("acts")
 def test_a_fault_is_written_down_with_its_bench(state: State) -> None:
     assert injection.add_fault(state, FakeBench(made_as="x"), fault(**LATENCY), has_end=False).bench == "x"
-    assert injection.add_fault(state, FakeBench(made_as=None), fault(**LATENCY), has_end=False).bench is None
+    assert injection.add_fault(state, FakeBench(made_as=None), fault(**UPSTREAM), has_end=False).bench is None
 
 
 def test_what_acted_on_a_bench_that_is_gone_is_forgotten_with_a_sentence(state: State, acts: list[str]) -> None:

@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from lab.contract.fault_spec import ProcessFault
+from lab.drill.faults.acting import Acting
 from lab.drill.probes import StackProbe
 from lab.drill.testbed import Addresses
 
@@ -39,9 +40,10 @@ class Injector(Protocol):
 class BoundTo:
     """What every injector is made with."""
 
-    def __init__(self, name: str, stack: Target, probe: StackProbe) -> None:
-        """`name` is the fault's own in this drill."""
+    def __init__(self, name: str, stack: Target, probe: StackProbe, acting: Acting | None = None) -> None:
+        """`name` is the fault's own in this drill; `acting` is shared by all faults of a stack, none: it is alone."""
         self.name = name
+        self.acting = acting or Acting()
         self.stack = stack
         self.probe = probe
 

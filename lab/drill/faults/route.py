@@ -4,8 +4,11 @@ from typing import Protocol, runtime_checkable
 
 import httpx
 
+from lab.contract.fault_spec import RouteFault
 from lab.contract.names import Route
-from lab.drill.faults import BoundTo, FaultError
+from lab.drill.faults import BoundTo, FaultError, Target
+from lab.drill.faults.acting import Acting
+from lab.drill.probes import StackProbe
 from lab.drill.testbed import StackError
 
 
@@ -18,15 +21,26 @@ class Routed(Protocol):
 
 
 class RouteInjector(BoundTo):
-    """Switches to the bypass; at revert to the gate."""
+    """Switches to the bypass; to the gate once no route fault acts."""
+
+    def __init__(
+        self, name: str, fault: RouteFault, stack: Target, probe: StackProbe, acting: Acting | None = None
+    ) -> None:
+        """Binds the switch to a stack."""
+        super().__init__(name, stack, probe, acting)
+        self._fault = fault
 
     async def inject(self) -> None:
         """Past the gate from the next request on."""
-        await self._switch("bypass")
+        async with self.acting.lock:
+            self.acting.begin(self.name, self._fault)
+            await self._switch("bypass")
 
     async def revert(self) -> None:
         """To the gate again."""
-        await self._switch("gate")
+        async with self.acting.lock:
+            self.acting.end(self.name)
+            await self._switch("bypass" if self.acting.of_kind("route") else "gate")
 
     async def _switch(self, route: Route) -> None:
         if not isinstance(self.stack, Routed):

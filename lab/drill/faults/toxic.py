@@ -12,6 +12,7 @@ from lab.contract.fault_spec import (
     SlowCloseFault,
 )
 from lab.drill.faults import BoundTo, FaultError, Target
+from lab.drill.faults.acting import Acting
 from lab.drill.probes import StackProbe
 from lab.drill.toxics_client import ToxiproxyError
 
@@ -19,9 +20,11 @@ from lab.drill.toxics_client import ToxiproxyError
 class ToxicInjector(BoundTo):
     """Adds the toxic; at revert removes it."""
 
-    def __init__(self, name: str, fault: AnyToxic, stack: Target, probe: StackProbe) -> None:
+    def __init__(
+        self, name: str, fault: AnyToxic, stack: Target, probe: StackProbe, acting: Acting | None = None
+    ) -> None:
         """Binds the fault to a stack."""
-        super().__init__(name, stack, probe)
+        super().__init__(name, stack, probe, acting)
         self._fault = fault
 
     async def inject(self) -> None:

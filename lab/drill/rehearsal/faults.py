@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from lab.contract.fault_spec import AnyFault, ModelFault, ProcessFault, ProxyDownFault
+from lab.contract.fault_spec import AnyFault, ModelFault, ProcessFault, ProxyDownFault, ToxicFault
 from lab.contract.flags import FAULT_KINDS, FlagError, fault_json, flags_of, read_fault
+from lab.contract.overlap import refusal
 from lab.drill.faults.registry import fault_name
 from lab.drill.rehearsal import RehearsalError
 from lab.drill.rehearsal.state import State, read_json, write_json
@@ -93,6 +94,8 @@ def seat_of(fault: AnyFault) -> str | None:
     match fault:
         case ModelFault():
             return "the model"
+        case ToxicFault():
+            return f"{fault.kind} on the link {fault.link}, {fault.stream}"
         case ProxyDownFault():
             return f"the link {fault.link}"
         case ProcessFault(action="scale"):
@@ -104,10 +107,12 @@ def seat_of(fault: AnyFault) -> str | None:
 
 
 def rival_of(fault: AnyFault, records: Sequence[FaultRecord]) -> FaultRecord | None:
-    """The fault that acts on the same seat already."""
-    seat = seat_of(fault)
-    acting = [record for record in records if record.acts]
-    return next((record for record in acting if seat is not None and seat_of(record.declared) == seat), None)
+    """The fault that acts on the same seat already, or that a scenario could not declare beside this one."""
+    return next((record for record in records if record.acts and _are_rivals(record.declared, fault)), None)
+
+
+def _are_rivals(one: AnyFault, other: AnyFault) -> bool:
+    return seat_of(one) == seat_of(other) is not None or refusal(one, other) is not None
 
 
 def fault_words(record: FaultRecord) -> str:
