@@ -75,7 +75,7 @@ def test_two_workers_that_hold_the_same_entry_settle_it_once(redis_url: str, mod
         silent = {"SERVICE_ID": "silent", "HEARTBEAT_S": "3600"}
         async with bench(redis_url, model_url, **silent) as slow, bench(redis_url, model_url, **HASTY) as hasty:
             first = asyncio.create_task(slow.consumer.run())
-            await until(queue.pending, "the entry to be delivered")
+            await until(queue.begun, "the entry to be begun")
             second = asyncio.create_task(hasty.consumer.run())
             await until(lambda: slow.of("outcome") and hasty.of("outcome"), "both workers to be done")
             slow.consumer.stop()
@@ -100,7 +100,7 @@ def test_a_live_workers_long_job_is_not_taken(redis_url: str, model_url: str, qu
         hasty = {**HASTY, "HEARTBEAT_S": "0.3"}
         async with bench(redis_url, model_url, **live) as one, bench(redis_url, model_url, **hasty) as other:
             first = asyncio.create_task(one.consumer.run())
-            await until(queue.pending, "the entry to be delivered")
+            await until(queue.begun, "the entry to be begun")
             second = asyncio.create_task(other.consumer.run())
             await until(lambda: one.of("outcome"), "the long job to be done")
             one.consumer.stop()
@@ -202,7 +202,7 @@ def test_a_job_done_while_redis_is_gone_is_settled_when_it_is_back(
     async def work() -> Bench:
         async with bench(own_redis.url, model_url, HEARTBEAT_S="0.1") as one:
             running = asyncio.create_task(one.consumer.run())
-            await until(queue.pending, "the entry to be delivered")
+            await until(queue.begun, "the entry to be begun")
             own_redis.kill()
             await until(lambda: one.of("attempt"), "the model to be done")
             assert one.of("outcome") == []

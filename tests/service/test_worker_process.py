@@ -123,7 +123,7 @@ def test_what_a_killed_worker_held_is_served_by_another(
 ) -> None:
     job = queue.put(work_s=0.5)
     killed = start(**settings, SERVICE_ID="killed")
-    wait_for(queue.pending, "the entry to be delivered")
+    wait_for(queue.begun, "the entry to be begun")
     killed.process.kill()
     killed.ends()
     haste = {"SERVICE_ID": "heir", "HEARTBEAT_S": "0.1", "RECLAIM_AFTER_S": "0.5"}

@@ -11,7 +11,7 @@ from typing import Any
 import redis
 
 from lab.contract.messages import Job
-from lab.contract.names import ENTRY_VERSION, FIELD_JOB, FIELD_VERSION, GROUP, JOB_KEY_PREFIX, STREAM
+from lab.contract.names import BEGUN_KEY, ENTRY_VERSION, FIELD_JOB, FIELD_VERSION, GROUP, JOB_KEY_PREFIX, STREAM
 from worker.__main__ import consumer_of
 from worker.clock import RedisClock
 from worker.model_client import ModelClient
@@ -62,6 +62,10 @@ class Queue:
             return list(self.redis.xpending_range(STREAM, GROUP, "-", "+", 1000))
         except redis.ResponseError:
             return []
+
+    def begun(self) -> int:
+        """How many entries a worker has begun and nobody settled; one that is only delivered has asked no model yet."""
+        return int(self.redis.hlen(BEGUN_KEY))
 
     def settled(self, job: Job) -> dict[str, str]:
         """The job's hash."""
