@@ -4,6 +4,7 @@ A claim is ruled out only where it lies beyond the bound by more than chance and
 a claim that is not ruled out may still be wrong.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -63,7 +64,9 @@ class _Ground:
     def most_admitted(self) -> float:
         """The most jobs that an enforced policy admits: what is served, what runs, and what its threshold lets wait."""
         done = self.total.most_count if self.sees_size else self.total.served_count
-        waiting = self.forecast.peak_wait_s * self.total.end_rate_per_s
+        # Where a wait has no end, nothing bounds how many wait.
+        wait_s = self.forecast.peak_wait_s
+        waiting = wait_s * self.total.end_rate_per_s if math.isfinite(wait_s) else math.inf
         return done + self.scenario.stack.total_slots + waiting
 
 
@@ -182,7 +185,7 @@ def _deadline_miss_rate(ground: _Ground) -> str | None:
 
 def _wait(ground: _Ground) -> str | None:
     wait_s = ground.forecast.peak_wait_s if ground.bounded else _unshed_wait_s(ground)
-    if ground.total.load_ratio <= 1 or ground.claim.value >= WAIT_MARGIN * wait_s:
+    if ground.total.load_ratio <= 1 or math.isinf(wait_s) or ground.claim.value >= WAIT_MARGIN * wait_s:
         return None
     how = ground.forecast.how if ground.bounded else f"nothing is shed, so the wait grows to {wait_s:.0f} s"
     return f"{how}; {ground.claim.value:g} s cannot be"
@@ -197,10 +200,11 @@ def _unshed_wait_s(ground: _Ground) -> float:
 def _utilization(ground: _Ground) -> str | None:
     policy = ground.scenario.policies[ground.claim.policy]
     expected = min(1.0, getattr(policy, "max_utilization", 1.0) if ground.bounded else 1.0)
-    if ground.total.load_ratio <= 1 or ground.claim.value >= COUNT_MARGIN * expected:
+    load = ground.total.load_ratio
+    if not 1 < load < math.inf or ground.claim.value >= COUNT_MARGIN * expected:
         return None
     return (
-        f"at {ground.total.load_ratio:.1f} x capacity the slots are occupied {expected:.0%} of the time; a worker that "
+        f"at {load:.1f} x capacity the slots are occupied {expected:.0%} of the time; a worker that "
         "waits for the model is busy"
     )
 

@@ -135,6 +135,8 @@ def age_limit(basis: Basis) -> AgeLimit:
         f"{low_s:.2f} to {high_s:.2f} s"
     )
     load = basis.load_ratio
+    if math.isinf(load):
+        return AgeLimit(0.0, 0.0, "none holds at the heaviest load, where nothing is served")
     if load > 1:
         low_s, high_s = low_s / load, high_s / load
         words += (
@@ -150,6 +152,8 @@ def depth_limit(basis: Basis) -> DepthLimit:
     slots x (deadline - p95 service) / mean service, and slots x (SLO - endpoint's part) / mean service.
     """
     mean_s = basis.mean_service_s
+    if mean_s <= 0:
+        return DepthLimit(0, "none can be given, for the endpoint takes no time at all")
     if basis.p95_service_s >= basis.deadline_s or basis.endpoint_s >= basis.within_s:
         return DepthLimit(0, "none holds, for the endpoint alone takes longer than the deadline or the SLO")
     in_time = basis.slots * (basis.deadline_s - basis.p95_service_s) / mean_s
@@ -180,4 +184,6 @@ def seconds(value_s: float) -> str:
     """A time as a sentence gives it."""
     if math.isinf(value_s):
         return "for ever"
+    # Rounding may leave a hair below 0, which would be written with a sign.
+    value_s = max(value_s, 0.0)
     return f"{value_s:.2f} s" if value_s < 1 else f"{value_s:.1f} s"

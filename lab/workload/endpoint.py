@@ -8,6 +8,7 @@ import numpy as np
 
 from lab.contract.fault_spec import AnyFault, LatencyFault, ModelFault, ProcessFault, ProxyDownFault, TimeoutFault
 from lab.contract.messages import ScheduledRequest
+from lab.contract.overlap import composed_model, newest_last
 from lab.contract.scenario import Scenario
 from lab.contract.workload_spec import JobClass, ReplayArrivals
 from lab.workload.jobs import Seconds, service_times, tokens_at
@@ -90,7 +91,10 @@ def _declared(job_class: JobClass) -> Endpoint:
 
 def under(endpoint: Endpoint, class_name: str, faults: Iterable[AnyFault], max_attempts: int) -> Endpoint:
     """An endpoint while all of `faults` act on it."""
-    for fault in faults:
+    acting = list(faults)
+    models = [each for each in newest_last(acting) if isinstance(each, ModelFault)]
+    together = [composed_model(models)] if models else []
+    for fault in (*together, *(each for each in acting if not isinstance(each, ModelFault))):
         endpoint = _under_one(endpoint, class_name, fault, max_attempts)
     return endpoint
 
@@ -107,7 +111,7 @@ def _under_one(endpoint: Endpoint, class_name: str, fault: AnyFault, max_attempt
             return _in_part(slower, _lost(slower), failing**max_attempts)
         case TimeoutFault(link="model"):
             return _in_part(endpoint, _lost(endpoint), fault.toxicity)
-        case ProxyDownFault(link="model") | ProcessFault(service="model"):
+        case ProxyDownFault(link="model") | ProcessFault(service="model", action="kill" | "pause"):
             return _lost(endpoint)
     return endpoint
 

@@ -71,6 +71,8 @@ def admit_all(scenario: Scenario, requests: Sequence[ScheduledRequest] = ()) -> 
     at = _grid(scenario.workload.duration, stretches, conditions)
     rates = _rates(stretches, at)
     where = _indices(conditions, (at[1:] + at[:-1]) / 2)
+    # Nobody gets into the queue while the gate or Redis is away.
+    rates = np.where(np.array([each.away is not None for each in conditions])[where], 0.0, rates)
     arrived = np.concatenate(([0.0], np.cumsum(rates * np.diff(at))))
     queued = _queued(arrived, np.array([each.service_rate_per_s for each in conditions])[where], np.diff(at))
     waits = _waits(at, arrived, queued, conditions[-1].service_rate_per_s)

@@ -27,7 +27,7 @@ def overload_lines(scenario: Scenario, requests: Sequence[ScheduledRequest] = ()
     stretches = stretches_of(scenario.workload.arrivals, scenario.workload.duration, requests)
     for fault in scenario.faults:
         if isinstance(fault, LatencyFault) and fault.link == "model" and fault.toxicity == 1:
-            yield from _delay_line(scenario, fault, stretches)
+            yield from _delay_line(_most_slots(scenario, fault), fault, stretches)
 
 
 def _whole_line(scenario: Scenario, whole: Total, requests: Sequence[ScheduledRequest]) -> str:
@@ -66,13 +66,19 @@ def _span(scenario: Scenario, requests: Sequence[ScheduledRequest]) -> str:
     return f"; {low:.2f}/s are {low / served:.1f} x what they finish, {high:.2f}/s are {high / served:.1f} x"
 
 
-def _delay_line(scenario: Scenario, fault: LatencyFault, stretches: Sequence[Stretch]) -> Iterator[str]:
+def _most_slots(scenario: Scenario, fault: LatencyFault) -> int:
+    """The most slots that there are at any time while the fault acts."""
+    conditions = conditions_of(scenario)
+    return max(each.slots for each in conditions if each.begin_s < fault.end and each.end_s > fault.start)
+
+
+def _delay_line(slots: int, fault: LatencyFault, stretches: Sequence[Stretch]) -> Iterator[str]:
     """A delay that every job holds its slot for bounds the rate, however short the model's own time is."""
     rate = max((_highest(each, fault) for each in stretches), default=0.0)
-    most = scenario.stack.total_slots / fault.latency if fault.latency > 0 else float("inf")
-    if rate > most:
+    most = slots / fault.latency if fault.latency > 0 else float("inf")
+    if slots and rate > most:
         yield (
-            f"the added {seconds(fault.latency)} alone let {scenario.stack.total_slots} slots finish at most "
+            f"the added {seconds(fault.latency)} alone let {slots} slots finish at most "
             f"{most:.1f} jobs/s against {rate:.1f}/s: at least {int(100 * (1 - most / rate))}% must be shed or late, "
             "however fast the model itself is"
         )

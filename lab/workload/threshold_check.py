@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from lab.contract.messages import ScheduledRequest
 from lab.contract.policy_spec import NoPolicy, PolicySpec
 from lab.contract.scenario import Scenario
+from lab.workload.conditions import Gap, conditions_of, gaps_of
 from lab.workload.derive import seconds, worst_endpoint_s
 from lab.workload.fluid import Unshed, admit_all
 from lab.workload.waits import Wait, bounded_wait
@@ -33,23 +34,31 @@ def forecast(scenario: Scenario, requests: Sequence[ScheduledRequest] = ()) -> t
     if unshed is None:
         return ()
     endpoint_s = worst_endpoint_s(scenario, requests)
+    gaps = gaps_of(conditions_of(scenario, requests))
     return tuple(
-        _forecast(letter, policy, scenario, unshed, endpoint_s) for letter, policy in scenario.policies.items()
+        _forecast(letter, policy, scenario, unshed, endpoint_s, gaps=gaps)
+        for letter, policy in scenario.policies.items()
     )
 
 
-def _forecast(letter: str, policy: PolicySpec, scenario: Scenario, unshed: Unshed, endpoint_s: float) -> PolicyForecast:
+def _forecast(
+    letter: str, policy: PolicySpec, scenario: Scenario, unshed: Unshed, endpoint_s: float, *, gaps: Sequence[Gap]
+) -> PolicyForecast:
     peaks = [peak for phase, peak in unshed.peaks.items() if phase in scenario.slo.phases]
     unshed_s = max((peak.wait_s for peak in peaks), default=0.0)
     if isinstance(policy, NoPolicy) or policy.mode != "enforce":
-        wait = Wait(unshed_s, f"nothing is shed, so the wait peaks near {seconds(unshed_s)}")
+        peak = "lasts for ever" if math.isinf(unshed_s) else f"peaks near {seconds(unshed_s)}"
+        wait = Wait(unshed_s, f"nothing is shed, so the wait {peak}")
         total_s = max((peak.measure_s for peak in peaks), default=endpoint_s)
     else:
         wait = _capped(bounded_wait(policy, unshed.worst, scenario), unshed_s)
         endpoint_s = endpoint_s if wait.endpoint_s is None else wait.endpoint_s
         total_s = wait.seconds + endpoint_s
     meets = total_s <= scenario.slo.within
-    sentence = f"{letter} {policy.kind}: {wait.how}; {_against_slo(scenario, endpoint_s, total_s)}"
+    said = [*(gap.sentence for gap in gaps), wait.how, _against_slo(scenario, endpoint_s, total_s)]
+    if gaps:
+        said.append("said only of those who are answered")
+    sentence = f"{letter} {policy.kind}: {'; '.join(said)}"
     return PolicyForecast(letter, wait.seconds, total_s, meets, sentence, wait.how)
 
 
@@ -57,6 +66,8 @@ def _against_slo(scenario: Scenario, endpoint_s: float, total_s: float) -> str:
     slo = scenario.slo
     if math.isinf(endpoint_s):
         return f"too few jobs are answered at all, which cannot meet the SLO of {slo.within:g} s"
+    if math.isinf(total_s):
+        return f"what is queued is never served, which cannot meet the SLO of {slo.within:g} s"
     return (
         f"with the endpoint's p{slo.percentile:g} of {seconds(endpoint_s)} that makes {seconds(total_s)}, "
         f"which {'can' if total_s <= slo.within else 'cannot'} meet the SLO of {slo.within:g} s"

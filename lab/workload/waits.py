@@ -10,7 +10,7 @@ from typing import Any
 
 from lab.contract.scenario import Scenario
 from lab.contract.workload_spec import JobClass, UniformDeadline
-from lab.workload.conditions import P95
+from lab.workload.conditions import P95, Condition
 from lab.workload.derive import seconds
 from lab.workload.fluid import Instant
 from lab.workload.jobs import longest_deadline_s
@@ -46,12 +46,20 @@ def bounded_wait(policy: Any, worst: Instant, scenario: Scenario) -> Wait:
     """The longest wait that an enforced policy's threshold lets come about."""
     if worst.load_ratio <= 1:
         return Wait(0.0, f"the load stays at {worst.load_ratio:.0%} of the slots, so no queue builds up for long")
+    if worst.condition.service_rate_per_s == 0:
+        return Wait(math.inf, _outage_sentence(worst.condition))
     if policy.kind == "utilization":
         return Wait(0.0, _utilization_sentence(policy, worst))
-    if worst.condition.service_rate_per_s == 0:
-        return Wait(math.inf, "nothing is served while the model cannot be reached, so what is queued waits that long")
     find = _WAITS.get(policy.kind)
     return Wait(math.inf, "nothing bounds the wait") if find is None else find(policy, worst, scenario)
+
+
+def _outage_sentence(condition: Condition) -> str:
+    why = "no slot serves" if condition.slots == 0 else "the model cannot be reached"
+    return (
+        f"nothing is served from second {condition.begin_s:g} to {condition.end_s:g}, where {why}, "
+        "so what is queued waits that long"
+    )
 
 
 def _age_wait(policy: Any, worst: Instant, _scenario: Scenario) -> Wait:

@@ -7,6 +7,7 @@ from lab.contract.messages import ScheduledRequest
 from lab.contract.scenario import Claim, Scenario
 from lab.workload.capacity import ClassLoad, PhaseLoad, phase_loads
 from lab.workload.claims import ClaimCheck, check_claims
+from lab.workload.conditions import conditions_of, gaps_of
 from lab.workload.derive import AgeLimit, derived_age_limit
 from lab.workload.overload import overload_lines
 from lab.workload.threshold_check import PolicyForecast, forecast
@@ -22,6 +23,7 @@ class CapacityCheck:
     """What arithmetic says of a scenario before it is run. Empty for a replay whose schedule was not given."""
 
     phases: tuple[PhaseLoad, ...]
+    gaps: tuple[str, ...]
     overload: tuple[str, ...]
     policies: tuple[PolicyForecast, ...]
     age_limit: AgeLimit | None
@@ -33,6 +35,7 @@ def check_capacity(scenario: Scenario, requests: Sequence[ScheduledRequest] = ()
     checked = check_claims(scenario, requests)
     return CapacityCheck(
         phases=phase_loads(scenario, requests),
+        gaps=tuple(gap.sentence for gap in gaps_of(conditions_of(scenario, requests))),
         overload=tuple(overload_lines(scenario, requests)),
         policies=forecast(scenario, requests),
         age_limit=derived_age_limit(scenario, requests),
@@ -54,6 +57,7 @@ def lines(check: CapacityCheck) -> list[str]:
         return [UNKNOWN]
     return [
         *(line for load in check.phases for line in _phase_lines(load)),
+        *check.gaps,
         *check.overload,
         *(policy.sentence for policy in check.policies),
         f"an age limit by the rule: {check.age_limit.sentence}",
@@ -77,6 +81,8 @@ def _phase_line(load: PhaseLoad) -> str:
     )
     if load.served_ratio < 1:
         work += f", of which {load.served_ratio:.0%} can be answered"
+    if load.away_ratio >= LEAST_SHOWN:
+        return f"{work}; {load.away_ratio:.0%} of the requests are due while nobody is answered"
     if load.load_ratio == float("inf"):
         return f"{work}; all of it must be shed or late"
     shed = load.unavoidable_shed_ratio

@@ -18,28 +18,13 @@ from lab.drill.faults.registry import make_injector
 from lab.drill.probes import StackProbe
 from lab.drill.testbed import Addresses
 from lab.drill.toxics_client import ToxiproxyClient
-from tests.unit.workload_scenarios import scenario
+from tests.unit.workload_scenarios import FAULT_KEYS, scenario
 
 if TYPE_CHECKING:
     from lab.drill.faults import Target
 
 AT_REST = {"slow_factor": 1.0}
 FOUND = {"kind": "none", "mode": "enforce", "why": ""}
-KEYS: dict[str, dict[str, Any]] = {
-    "noop": {},
-    "latency": {"latency": "300ms", "jitter": "30ms"},
-    "bandwidth": {"rate_kb_per_s": 10},
-    "slow_close": {"delay": "1s"},
-    "timeout": {"timeout": "1s"},
-    "reset_peer": {},
-    "slicer": {"average_size_bytes": 10},
-    "limit_data": {"limit_bytes": 10},
-    "proxy_down": {},
-    "model": {"slow_factor": 3, "failure_ratio": 0.5},
-    "process": {"service": "worker", "action": "scale", "replicas": 4},
-    "policy": {"mode": "off"},
-    "route": {},
-}
 REFUSED_WITH_ITSELF = {kind for kind, rule in RULES.items() if rule == "refused"}
 
 
@@ -103,7 +88,7 @@ class Lab(ToxiproxyClient):
 
 
 def declared(kind: str, at: str, lasts: str, **keys: Any) -> dict[str, Any]:
-    return {"kind": kind, "at": at, "for": lasts, **KEYS[kind], **keys}
+    return {"kind": kind, "at": at, "for": lasts, **FAULT_KEYS[kind], **keys}
 
 
 def walk(faults: tuple[AnyFault, ...]) -> list[dict[str, Any]]:
@@ -140,10 +125,10 @@ def test_every_kind_has_a_rule() -> None:
     union = get_args(AnyFault)[0]
     assert isinstance(union, types.UnionType)
     kinds = {get_args(member.model_fields["kind"].annotation)[0] for member in get_args(union)}
-    assert kinds == set(RULES) == set(KEYS)
+    assert kinds == set(RULES) == set(FAULT_KEYS)
 
 
-@pytest.mark.parametrize(("first", "second"), [*itertools.product(sorted(KEYS), repeat=2)])
+@pytest.mark.parametrize(("first", "second"), [*itertools.product(sorted(FAULT_KEYS), repeat=2)])
 def test_an_end_takes_away_its_own_share_only(first: str, second: str) -> None:
     one, two = declared(first, "3s", "3s"), declared(second, "5s", "3s")
     if first == second and first in REFUSED_WITH_ITSELF:
@@ -155,7 +140,7 @@ def test_an_end_takes_away_its_own_share_only(first: str, second: str) -> None:
     assert after == at_rest
 
 
-@pytest.mark.parametrize("kind", sorted(KEYS))
+@pytest.mark.parametrize("kind", sorted(FAULT_KEYS))
 def test_the_second_may_end_first(kind: str) -> None:
     one, two = declared(kind, "3s", "9s"), declared(kind, "5s", "3s")
     if kind in REFUSED_WITH_ITSELF:

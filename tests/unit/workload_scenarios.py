@@ -9,6 +9,23 @@ POISSON_10 = {"kind": "poisson", "rate": "10/s"}
 # 10/s x 400 ms are 4 of 8 slots; all slots together serve 20/s.
 CHAT = {"service": {"kind": "constant", "time": "400ms", "first_token": "100ms"}, "deadline": "7s"}
 
+# The keys that a fault of each kind needs, and those that make it felt.
+FAULT_KEYS: dict[str, dict[str, Any]] = {
+    "noop": {},
+    "latency": {"latency": "300ms", "jitter": "30ms"},
+    "bandwidth": {"rate_kb_per_s": 10},
+    "slow_close": {"delay": "1s"},
+    "timeout": {"timeout": "1s"},
+    "reset_peer": {},
+    "slicer": {"average_size_bytes": 10},
+    "limit_data": {"limit_bytes": 10},
+    "proxy_down": {},
+    "model": {"slow_factor": 3, "failure_ratio": 0.5},
+    "process": {"service": "worker", "action": "scale", "replicas": 4},
+    "policy": {"mode": "off"},
+    "route": {},
+}
+
 
 def scenario(
     *faults: dict[str, Any], duration: str = "60s", arrivals: dict[str, Any] = POISSON_10, **changes: Any
