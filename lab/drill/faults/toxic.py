@@ -1,6 +1,8 @@
 """A Toxiproxy toxic on one link of the stack."""
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
 
 from lab.contract.fault_spec import (
     AnyToxic,
@@ -29,33 +31,37 @@ class ToxicInjector(BoundTo):
 
     async def inject(self) -> None:
         """Acts on live connections too."""
-        fault = self._fault
-        try:
-            await asyncio.to_thread(
-                self.probe.proxy.add_toxic,
-                fault.link,
-                self.name,
-                fault.kind,
-                stream=fault.stream,
-                toxicity=fault.toxicity,
-                attributes=toxic_attributes(fault),
-            )
-        except ToxiproxyError as error:
-            raise FaultError(str(error)) from None
+        await self._add(self._fault)
 
     async def revert(self) -> None:
         """Removed, and read back as gone; one that is not there is left alone."""
-        try:
-            await asyncio.to_thread(self.probe.proxy.remove_toxic, self._fault.link, self.name)
-        except ToxiproxyError as error:
-            raise FaultError(str(error)) from None
+        await self._remove()
 
     async def touched_connections(self) -> int | None:
         """Counted by the lab's own proxy; Toxiproxy does not tell, and one that is gone cannot."""
         try:
-            return await asyncio.to_thread(self.probe.proxy.touched_connections, self._fault.link, self.name)
+            return await asyncio.to_thread(self.probe.proxy.touched_connections, self._fault.link, self.toxic_name)
         except ToxiproxyError:
             return None
+
+    @property
+    def toxic_name(self) -> str:
+        """What the proxy calls it."""
+        return self.name
+
+    async def _add(self, fault: AnyToxic) -> None:
+        add = partial(self.probe.proxy.add_toxic, fault.link, self.toxic_name, fault.kind)
+        attributes = toxic_attributes(fault)
+        await self._told(partial(add, stream=fault.stream, toxicity=fault.toxicity, attributes=attributes))
+
+    async def _remove(self) -> None:
+        await self._told(partial(self.probe.proxy.remove_toxic, self._fault.link, self.toxic_name))
+
+    async def _told(self, change: Callable[[], None]) -> None:
+        try:
+            await asyncio.to_thread(change)
+        except ToxiproxyError as error:
+            raise FaultError(str(error)) from None
 
 
 def toxic_attributes(fault: AnyToxic) -> dict[str, int]:
