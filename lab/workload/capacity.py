@@ -41,8 +41,9 @@ class ClassLoad:
 class PhaseLoad:
     """One phase. The endpoint's times are without any wait; inf where the model cannot be reached.
 
-    `slots` is the mean over the phase; `served_ratio` the share of the jobs that would get a first token, were there
-    slots enough. `away_ratio` is the share of the requests that are due while the gate or Redis is away.
+    `slots` is the mean over the phase, `least_slots` the fewest at any time of it; `served_ratio` the share of the jobs
+    that would get a first token, were there slots enough. `away_ratio` is the share of the requests that are due while
+    the gate or Redis is away.
     """
 
     phase: PhaseName
@@ -55,6 +56,7 @@ class PhaseLoad:
     served_ratio: float
     offered_slots: float
     slots: float
+    least_slots: int
     away_ratio: float
     classes: tuple[ClassLoad, ...]
 
@@ -117,6 +119,7 @@ def _phase_load(
         served_ratio=whole.served_ratio,
         offered_slots=rate * whole.mean_service_s,
         slots=sum(each.slots * length for each, length in zip(inside, lengths, strict=True)) / sum(lengths),
+        least_slots=min(each.slots for each in inside),
         away_ratio=sum(share for each, share in zip(inside, shares, strict=True) if each.away) / sum(shares),
         classes=tuple(_class_load(scenario, name, rate, inside, shares) for name in inside[0].classes),
     )

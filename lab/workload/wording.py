@@ -77,8 +77,12 @@ def _phase_lines(load: PhaseLoad) -> list[str]:
 def _phase_line(load: PhaseLoad) -> str:
     work = (
         f"{load.phase}: {load.arrival_rate_per_s:.2f}/s x {load.mean_service_s:.2f} s = "
-        f"{load.offered_slots:.1f} slots of work for {load.slots:g} slots"
+        f"{load.offered_slots:.1f} slots of work for {load.slots:.3g} slots"
     )
+    # A mean hides the seconds without any.
+    changes = load.least_slots < load.slots
+    if changes:
+        work += f" in the mean, {load.least_slots} at the least"
     if load.served_ratio < 1:
         work += f", of which {load.served_ratio:.0%} can be answered"
     if load.away_ratio >= LEAST_SHOWN:
@@ -87,6 +91,8 @@ def _phase_line(load: PhaseLoad) -> str:
         return f"{work}; all of it must be shed or late"
     shed = load.unavoidable_shed_ratio
     said = f"at least {shed:.0%} of the work must be shed or late" if shed >= LEAST_SHOWN else "all of it can be done"
+    if changes and shed < LEAST_SHOWN:
+        said = "all of it can be done by the mean alone"
     return f"{work} ({load.load_ratio:.0%}); {said}"
 
 

@@ -60,6 +60,9 @@ def test_a_scale_to_4_and_later_to_0_has_8_slots_and_then_none() -> None:
     assert found["A"].peak_wait_s == pytest.approx(3, abs=0.05)
     assert "the load stays at" not in found["B"].sentence
     assert "nothing is served from second 8 to 11, where no slot serves" in found["B"].sentence
+    (fault_line,) = [line for line in capacity_lines(declared) if line.startswith("fault: ")]
+    assert "slots in the mean, 0 at the least" in fault_line
+    assert not fault_line.endswith("; all of it can be done")
 
 
 def test_the_newest_scale_wins_and_the_one_below_holds_on_its_end() -> None:
