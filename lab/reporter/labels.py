@@ -8,10 +8,13 @@ _AROUND = ((1, 0), (-1, 0), (0.9, 0.9), (0.9, -0.9), (-0.9, 0.9), (-0.9, -0.9), 
 CANDIDATES: tuple[Place, ...] = tuple((x * far, y * far) for far in (1.0, 2.0, 3.0) for x, y in _AROUND)
 
 
-def place_labels(points: Sequence[Place], size: float, width: float, height: float) -> list[Place]:
+def place_labels(
+    points: Sequence[Place], others: Sequence[Place], size: float, width: float, height: float
+) -> list[Place]:
     """Centres of the labels, in the unit of the points: the first candidate around each that is free and inside.
 
-    `size` is a label's side. Where every candidate is taken, the one that covers least.
+    `others` are more places to keep clear of, `size` is a label's side. Where every candidate is taken, the one that
+    covers least.
     """
     placed: list[Place] = []
     for x, y in points:
@@ -21,7 +24,7 @@ def place_labels(points: Sequence[Place], size: float, width: float, height: flo
             for cx, cy in candidates
             if size / 2 <= cx <= width - size / 2 and size / 2 <= cy <= height - size / 2
         ]
-        taken = [*placed, *points]
+        taken = [*placed, *points, *others]
         placed.append(min(inside or candidates, key=lambda centre: _covered(centre, taken, size)))
     return placed
 

@@ -15,6 +15,7 @@ from lab.reporter.deciding import deciding_rows
 from lab.reporter.doubt_groups import DoubtGroup
 from lab.reporter.machine import is_valid
 from lab.reporter.plots import columns_of, draw_figures
+from lab.reporter.trade import trade_of
 from lab.reporter.trade_plot import draw_trade
 from lab.reporter.wording import measured, policy_words, signed, slo_words
 
@@ -54,7 +55,7 @@ def render_html(arms: tuple[ArmReport, ...], doubts: tuple[DoubtGroup, ...]) -> 
 def _page(arms: tuple[ArmReport, ...], doubts: tuple[DoubtGroup, ...]) -> dict[str, Any]:
     header = arms[0].header
     scenario = header.scenario
-    policies = by_policy(arms)
+    policies, trade = by_policy(arms), trade_of(arms)
     return {
         "header": header,
         "scenario": scenario,
@@ -66,7 +67,8 @@ def _page(arms: tuple[ArmReport, ...], doubts: tuple[DoubtGroup, ...]) -> dict[s
         "missing": [letter for letter in scenario.policies if letter not in policies],
         "policy_words": {letter: _words_of(scenario.policies.get(letter)) for letter in policies},
         "whys": {letter: policy.why for letter, policy in scenario.policies.items() if policy.why},
-        "trade": draw_trade(arms),
+        "trade": draw_trade(trade),
+        "trade_words": [point.words() for point in trade.points],
         "deciding": deciding_rows(arms),
         "tables": compare(arms),
         "catalogue": CATALOGUE,

@@ -9,24 +9,24 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from lab.reporter.arm import ArmReport
 from lab.reporter.labels import place_labels
 from lab.reporter.plots import STYLE, Figure, Line
 from lab.reporter.svg import INK, LINES, VERDICTS, inline_svg
-from lab.reporter.trade import Trade, TradePoint, trade_of
+from lab.reporter.trade import Trade, TradePoint
 
 WIDTH_INCHES, HEIGHT_INCHES = 5.4, 3.4
 LEFT, RIGHT, BOTTOM, TOP = 0.105, 0.985, 0.14, 0.96
 MARKERS = {"held": "o", "breached": "X"}
+# A label keeps clear of a bar at so many places along it.
+BAR_STEPS = 12
 LABEL_PIXELS = 18.0
 # What the axes show beyond the farthest finite value, so that an infinite one has a place above it.
 HEADROOM = 1.2
 INFINITE_AT = 0.94
 
 
-def draw_trade(arms: tuple[ArmReport, ...]) -> Figure | None:
+def draw_trade(trade: Trade) -> Figure | None:
     """The picture of the trade; None where no policy has a point."""
-    trade = trade_of(arms)
     drawn = [point for point in trade.points if point.value_s is not None]
     if not drawn:
         return None
@@ -43,10 +43,8 @@ def draw_trade(arms: tuple[ArmReport, ...]) -> Figure | None:
     return Figure(
         name="trade",
         title="What each policy pays, and what it gets",
-        caption=f"Shed rate against {trade.slo}, {where}. In the shaded area the SLO holds; farther left is cheaper. "
-        + "; ".join(point.words() for point in trade.points)
-        + ".",
-        alt=f"Shed rate against {trade.slo} {where}, one point per policy.",
+        caption=f"Shed rate against {trade.slo}, {where}. In the shaded area the SLO holds; farther left is cheaper.",
+        alt=f"Shed rate against {trade.slo} {where}. {'; '.join(point.words() for point in trade.points)}.",
         legend=_legend(trade, drawn),
         svg=svg,
     )
@@ -70,12 +68,17 @@ def _frame(axes: Axes, trade: Trade, points: list[TradePoint]) -> None:
 def _draw(axes: Axes, point: TradePoint) -> None:
     colour, x, top = VERDICTS[point.verdict], 100 * point.shed_ratio, axes.get_ylim()[1]
     height, upper = _height(point, top), _upper(point, top)
-    low = height if point.interval.low_s is None else min(point.interval.low_s, height)
-    axes.plot([x, x], [low, upper], color=colour, linewidth=1.2)
+    axes.plot([x, x], [_lower(point, top), upper], color=colour, linewidth=1.2)
     if point.interval.high_s is None or upper >= top:
         axes.plot([x], [upper], color=colour, marker="^", markersize=6, clip_on=False)
     face = "none" if point.too_close else colour
     axes.plot([x], [height], color=colour, marker=MARKERS[point.verdict], markersize=9, markerfacecolor=face)
+
+
+def _lower(point: TradePoint, top: float) -> float:
+    """Where the bar begins: at the interval's lower end, else at the point itself."""
+    height = _height(point, top)
+    return height if point.interval.low_s is None else min(point.interval.low_s, height)
 
 
 def _upper(point: TradePoint, top: float) -> float:
@@ -91,7 +94,13 @@ def _letters(axes: Axes, points: list[TradePoint]) -> None:
     origin = axes.transAxes.transform((0, 0))
     width, height = axes.transAxes.transform((1, 1)) - origin
     places = [tuple(to_pixels((100 * p.shed_ratio, _height(p, top))) - origin) for p in points]
-    for point, place in zip(points, place_labels(places, LABEL_PIXELS, width, height), strict=True):
+    bars = [
+        tuple(to_pixels((100 * p.shed_ratio, low + (_upper(p, top) - low) * step / BAR_STEPS)) - origin)
+        for p in points
+        for low in [_lower(p, top)]
+        for step in range(BAR_STEPS + 1)
+    ]
+    for point, place in zip(points, place_labels(places, bars, LABEL_PIXELS, width, height), strict=True):
         x, y = from_pixels((place[0] + origin[0], place[1] + origin[1]))
         axes.text(x, y, point.letter, ha="center", va="center", fontsize=11, fontweight="bold", color=INK)
 

@@ -45,11 +45,11 @@ def arms_of(run_dir: Path, letters: str) -> tuple[ArmReport, ...]:
 def test_cards_come_first_then_the_trade_the_pictures_the_rows_that_decide_and_the_folded_rest(tmp_path: Path) -> None:
     build_report(small_run(tmp_path))
     page = (tmp_path / "report.html").read_text()
-    marks = ('class="verdicts"', 'id="trade"', 'id="figures"', "comparison deciding", "<details>", 'class="tables"')
+    marks = ('class="verdicts"', 'id="trade"', 'id="figures"', "comparison deciding", "Every measure", 'class="tables"')
     places = [page.index(mark) for mark in marks]
     assert places == sorted(places)
     # Nothing but the rows that decide stands open before what explains them.
-    assert page[page.index('class="verdicts"') : page.index("<details>")].count("<table") == 1
+    assert page[page.index('class="verdicts"') : page.index('class="tables"')].count("<table") == 1
 
 
 def test_eight_rows_decide_each_with_a_cell_per_policy(eight_dir: Path) -> None:
@@ -73,24 +73,24 @@ def test_a_drill_without_a_fault_has_eight_rows_too(tmp_path: Path) -> None:
     assert trade_of(arms).phase == "all"
 
 
-def test_each_point_is_the_arms_own_numbers_and_the_caption_says_them(tmp_path: Path) -> None:
+def test_each_point_is_the_arms_own_numbers_and_its_text_says_them(tmp_path: Path) -> None:
     small_run(tmp_path)
     arms = arms_of(tmp_path, "AB")
-    figure, points = draw_trade(arms), trade_of(arms).points
+    figure, points = draw_trade(trade_of(arms)), trade_of(arms).points
     assert figure is not None
     for arm, point in zip(arms, points, strict=True):
         numbers = arm.phases["fault"].numbers
         assert (point.shed_ratio, point.value_s) == (numbers["shed_rate"], numbers["slo_percentile_s"])
         assert point.interval == arm.judgement.intervals["fault"]
         assert point.verdict == arm.judgement.verdict
-        assert f"{point.letter} sheds {measured(point.shed_ratio, 'ratio')}" in figure.caption
+        assert f"{point.letter} sheds {measured(point.shed_ratio, 'ratio')}" in figure.alt
         assert point.value_s is not None
-        assert measured(point.value_s, "s") in figure.caption
+        assert measured(point.value_s, "s") in figure.alt
 
 
 def test_the_feasible_side_is_shaded_and_the_slo_is_a_line(tmp_path: Path) -> None:
     small_run(tmp_path)
-    figure = draw_trade(arms_of(tmp_path, "AB"))
+    figure = draw_trade(trade_of(arms_of(tmp_path, "AB")))
     assert figure is not None
     assert "var(--good)" in figure.svg
     assert "var(--vermilion)" in figure.svg
@@ -98,7 +98,7 @@ def test_the_feasible_side_is_shaded_and_the_slo_is_a_line(tmp_path: Path) -> No
 
 
 def test_every_policy_has_its_letter_in_the_picture(eight_dir: Path) -> None:
-    figure = draw_trade(arms_of(eight_dir, EIGHT))
+    figure = draw_trade(trade_of(arms_of(eight_dir, EIGHT)))
     assert figure is not None
     assert [letter for letter in EIGHT if re.search(rf">{letter}<", figure.svg)] == list(EIGHT)
 
@@ -123,10 +123,16 @@ def test_what_is_infinite_or_not_known_is_said_as_such(point: TradePoint, words:
 @pytest.mark.parametrize("spread", [0.0, 5.0, 40.0])
 def test_labels_of_points_close_together_cover_neither_each_other_nor_a_point(spread: float) -> None:
     points = [(100 + spread * n, 100.0) for n in range(8)]
-    labels = place_labels(points, 18.0, 400.0, 200.0)
+    labels = place_labels(points, [], 18.0, 400.0, 200.0)
     for one, other in itertools.combinations(labels, 2):
         assert abs(one[0] - other[0]) >= 15 or abs(one[1] - other[1]) >= 15
     assert all(9 <= x <= 391 and 9 <= y <= 191 for x, y in labels)
+
+
+def test_a_label_keeps_clear_of_a_bar() -> None:
+    bar = [(118.0, 10.0 * step) for step in range(20)]
+    ((x, _),) = place_labels([(100.0, 100.0)], bar, 18.0, 400.0, 200.0)
+    assert abs(x - 118) >= 18
 
 
 @pytest.mark.parametrize(("policies", "columns"), [(1, 1), (4, 4), (5, 3), (8, 4), (9, 3)])
