@@ -315,7 +315,15 @@ def _sampled(queue: Queue, tick: tuple[float, Event | None]) -> Iterator[Event]:
         utilization_ratio=round(queue.utilization, 6),
     )
     if round(second / SIGNAL_EVERY_S) % 10 == 0:
-        yield _event("host", second, "runner", cpu_ratio=0.41, available_memory_bytes=4_000_000_000)
+        yield _event(
+            "host",
+            second,
+            "runner",
+            cpu_ratio=0.41,
+            available_memory_bytes=4_000_000_000,
+            other_cpu_cores=0.03,
+            cpu_pressure_ratio=0.12,
+        )
 
 
 def _offer(scenario: Scenario, letter: str, queue: Queue, now_s: float, job: Drawn) -> Iterator[Event]:

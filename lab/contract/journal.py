@@ -305,10 +305,17 @@ class CheckEvent(Event):
 
 
 class HostEvent(Event):
-    """`host` (runner, once a second): share of all cores busy since the last sample, and memory still available."""
+    """`host` (runner, once a second): share of all cores busy since the last sample, and memory still available.
+
+    `other_cpu_cores`: cores that worked for others than the lab, time stolen by a hypervisor included; None where it
+    cannot be told apart. `cpu_pressure_ratio`: share of the time in which a task waited for a core; None where the
+    kernel does not tell.
+    """
 
     cpu_ratio: float
     available_memory_bytes: int
+    other_cpu_cores: float | None
+    cpu_pressure_ratio: float | None
 
 
 class StandstillEvent(Event):

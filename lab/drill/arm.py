@@ -18,7 +18,7 @@ from lab.drill.counters import check_counters
 from lab.drill.edge_check import check_edge
 from lab.drill.faults import FaultError
 from lab.drill.header import run_header
-from lab.drill.host import sample_host
+from lab.drill.host import HostWatch
 from lab.drill.journal_writer import JournalWriter
 from lab.drill.plan import Arm, Plan
 from lab.drill.probes import Check, StackProbe
@@ -58,9 +58,16 @@ class Stopwatch:
         self.began = now
 
 
-async def play_arm(
-    plan: Plan, arm: Arm, testbed: Testbed, removed: list[str], *, wave: Wave, progress: ArmProgress
-) -> None:
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What all arms of a run stand on. `removed` says what earlier runs had left behind."""
+
+    testbed: Testbed
+    removed: list[str]
+    host: HostWatch
+
+
+async def play_arm(plan: Plan, arm: Arm, ground: Ground, *, wave: Wave, progress: ArmProgress) -> None:
     """Plays one arm from nothing to nothing; its journal is the result.
 
     A failure of the stack is written there, and ends this arm alone.
@@ -68,10 +75,10 @@ async def play_arm(
     plan.arm_dir(arm).mkdir()
     journal = JournalWriter(plan.arm_dir(arm), progress.observe)
     try:
-        journal.write("run", **run_header(plan, arm, testbed))
-        for check in _checks_before(plan, arm, removed):
+        journal.write("run", **run_header(plan, arm, ground.testbed))
+        for check in _checks_before(plan, arm, ground.removed):
             write_check(journal, check)
-        await _Play(plan, arm, testbed, wave=wave, journal=journal, progress=progress).run()
+        await _Play(plan, arm, ground, wave=wave, journal=journal, progress=progress).run()
     except (StackError, FaultError) as error:
         progress.failure = str(error)
         write_check(journal, Check("arm", ok=False, detail=str(error)))
@@ -98,16 +105,18 @@ class _Play:
     """One arm at play."""
 
     def __init__(
-        self, plan: Plan, arm: Arm, testbed: Testbed, *, wave: Wave, journal: JournalWriter, progress: ArmProgress
+        self, plan: Plan, arm: Arm, ground: Ground, *, wave: Wave, journal: JournalWriter, progress: ArmProgress
     ) -> None:
         self._plan = plan
+        self._host = ground.host
         self._name, self._letter = arm.name, arm.letter
         self._wave = wave
         self._scenario = plan.played
         self._journal = journal
         self._progress = progress
         self._schedule = plan.schedules[arm.repeat]
-        self._stack: Stack = testbed.new_stack(plan.played, arm.letter, plan.arm_dir(arm), plan.run_id, journal.follow)
+        stack = ground.testbed.new_stack(plan.played, arm.letter, plan.arm_dir(arm), plan.run_id, journal.follow)
+        self._stack: Stack = stack
         self._probe = StackProbe(self._stack.addresses)
         self._timeline = Timeline(plan.played.faults, self._stack, self._probe, journal)
         self._watch = Stopwatch.start()
@@ -183,12 +192,13 @@ class _Play:
 
     async def _play_schedule(self, start_at: float) -> None:
         """Faults and phases run beside the load, which ends when its last answer is in."""
-        watchers = (self._name_phases(start_at), sample_host(self._journal), watch_standstill(self._journal))
+        watchers = (self._name_phases(start_at), watch_standstill(self._journal))
         background = [asyncio.create_task(watcher) for watcher in watchers]
         faults = asyncio.create_task(self._timeline.play(start_at))
         load = asyncio.ensure_future(self._stack.load_exit())
         try:
-            await _both(faults, load)
+            with self._host.telling(self._journal):
+                await _both(faults, load)
         finally:
             for task in (*background, faults, load):
                 task.cancel()

@@ -7,7 +7,8 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
-from lab.drill.arm import play_arm
+from lab.drill.arm import Ground, play_arm
+from lab.drill.host import HostWatch
 from lab.drill.plan import Arm, Plan, make_plan
 from lab.drill.progress import ArmProgress, OnProgress
 from lab.drill.request import DrillError, DrillRequest
@@ -51,15 +52,16 @@ def run_drill(
 async def _play(plans: AsyncIterator[Plan], testbed: Testbed, on_progress: OnProgress) -> None:
     arms: list[ArmProgress] = []
     _cancel_on_signals()
-    removed = await testbed.remove_leftovers()
-    reporting = asyncio.create_task(_report_progress(arms, on_progress))
+    ground = Ground(testbed, await testbed.remove_leftovers(), HostWatch(testbed.containers))
+    beside = [asyncio.create_task(work) for work in (_report_progress(arms, on_progress), ground.host.watch())]
     try:
         async for plan in plans:
             fresh = [_waiting(plan, arm) for arm in plan.arms]
             arms.extend(fresh)
-            await _play_arms(plan, testbed, removed, fresh)
+            await _play_arms(plan, ground, fresh)
     finally:
-        reporting.cancel()
+        for task in beside:
+            task.cancel()
         on_progress(arms)
 
 
@@ -67,22 +69,20 @@ def _waiting(plan: Plan, arm: Arm) -> ArmProgress:
     return ArmProgress(arm.name, plan.played.policies[arm.letter].kind, plan.played.workload.duration)
 
 
-async def _play_arms(plan: Plan, testbed: Testbed, removed: list[str], arms: Sequence[ArmProgress]) -> None:
+async def _play_arms(plan: Plan, ground: Ground, arms: Sequence[ArmProgress]) -> None:
     """In waves of as many arms as planned."""
     for first in range(0, len(arms), plan.side_by_side):
         side_by_side = slice(first, first + plan.side_by_side)
-        await _play_wave(plan, plan.arms[side_by_side], testbed, removed, arms[side_by_side])
+        await _play_wave(plan, plan.arms[side_by_side], ground, arms[side_by_side])
 
 
-async def _play_wave(
-    plan: Plan, arms: Sequence[Arm], testbed: Testbed, removed: list[str], progresses: Sequence[ArmProgress]
-) -> None:
+async def _play_wave(plan: Plan, arms: Sequence[Arm], ground: Ground, progresses: Sequence[ArmProgress]) -> None:
     """All at a time; an exception of the lab in one cancels, and so cleans up, the others."""
     wave = Wave(arm.name for arm in arms)
     try:
         async with asyncio.TaskGroup() as group:
             for arm, progress in zip(arms, progresses, strict=True):
-                group.create_task(play_arm(plan, arm, testbed, removed, wave=wave, progress=progress))
+                group.create_task(play_arm(plan, arm, ground, wave=wave, progress=progress))
     except ExceptionGroup as failed:
         # The others, if any, are its echoes.
         raise failed.exceptions[0] from None

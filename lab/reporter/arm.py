@@ -8,6 +8,7 @@ import pandas as pd
 from lab.reporter.alerts import AlertReport, Causes, evaluate_alerts
 from lab.reporter.doubts import Doubt, Evidence, find_doubts
 from lab.reporter.header import Header
+from lab.reporter.host import HostLoad, host_load
 from lab.reporter.ledger import Ledger, balance
 from lab.reporter.measures import (
     PhaseMeasures,
@@ -58,6 +59,7 @@ class ArmReport:
     moments: tuple[Moment, ...]
     series: Series
     capacity: dict[str, Any] | None
+    host: HostLoad
     breakdown_s: dict[str, float]
 
     @property
@@ -79,7 +81,8 @@ def report_arm(journal: Journal, header: Header) -> ArmReport:
     telemetry = telemetry_of(tables, scenario, start_at)
     causes = Causes(_injected_s(tables["fault"], start_at), slo_breach_s(jobs, scenario, 0.0))
     alerts, capacity = evaluate_alerts(scenario, telemetry, causes), _capacity(tables["check"])
-    evidence = Evidence(scenario, spans, start_at, jobs, tables, phases, book.ledger)
+    host = host_load(tables["host"], header.host, start_at, spans[-1].end_s)
+    evidence = Evidence(scenario, spans, start_at, jobs, tables, phases, book.ledger, host)
     return ArmReport(
         name=journal.name,
         header=header,
@@ -98,6 +101,7 @@ def report_arm(journal: Journal, header: Header) -> ArmReport:
         moments=_moments(journal, start_at),
         series=series_of(jobs, signals, scenario.workload.duration),
         capacity=capacity,
+        host=host,
         breakdown_s=_breakdown(tables["breakdown"]),
     )
 

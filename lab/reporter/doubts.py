@@ -9,6 +9,7 @@ import pandas as pd
 
 from lab.contract.scenario import Scenario
 from lab.reporter.before_fault import untouched
+from lab.reporter.host import HostLoad, other_work
 from lab.reporter.ledger import Ledger
 from lab.reporter.measures import PhaseMeasures, Span
 from lab.reporter.percentile import percentile
@@ -29,6 +30,7 @@ DRIFT_SLO_RATIO = 0.1
 CODES: dict[str, str] = {
     "generator_late": "Lower the rate or SPEED, run fewer arms side by side (JOBS=1), and play the drill again.",
     "host_saturated": "Run fewer arms side by side (JOBS=1) or use more cores; the arms may have slowed each other.",
+    "other_work": "End what else runs on this machine, or use one that nobody shares, and play the drill again.",
     "runner_stood_still": "Keep the machine awake and do not stop the runner; play the drill again.",
     "too_few_samples": "Lengthen the phase, raise the rate, or add repeats before trusting this percentile.",
     "no_steady_state": "Lower the load or lengthen the baseline; the fault cannot be told from what came before.",
@@ -67,6 +69,7 @@ class Evidence:
     tables: Tables
     phases: dict[str, PhaseMeasures]
     ledger: Ledger
+    host: HostLoad
 
 
 def find_doubts(arm: str, evidence: Evidence) -> tuple[Doubt, ...]:
@@ -74,6 +77,7 @@ def find_doubts(arm: str, evidence: Evidence) -> tuple[Doubt, ...]:
     finders = {
         "generator_late": _generator_late,
         "host_saturated": _host_saturated,
+        "other_work": lambda evidence: other_work(evidence.host),
         "runner_stood_still": _runner_stood_still,
         "too_few_samples": _too_few_samples,
         "no_steady_state": _no_steady_state,
@@ -111,10 +115,8 @@ def _generator_late(evidence: Evidence) -> Iterator[str]:
 
 
 def _host_saturated(evidence: Evidence) -> Iterator[str]:
-    host, limit = evidence.tables["host"], evidence.scenario.host_cpu_limit
-    second = host["at"] - evidence.start_at
-    busy = host.loc[second.ge(0) & second.lt(evidence.spans[-1].end_s), "cpu_ratio"].mean()
-    if busy > limit:
+    busy, limit = evidence.host.busy_ratio, evidence.scenario.host_cpu_limit
+    if busy is not None and busy > limit:
         yield f"the machine was {100 * busy:.0f} % busy over the load; the limit is {100 * limit:.0f} %"
 
 

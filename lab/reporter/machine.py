@@ -132,6 +132,12 @@ def _arm(arm: ArmReport) -> dict[str, Any]:
         "expectations": [
             {"name": check.name, "met": check.met, "sentence": check.sentence} for check in judgement.checks
         ],
+        "host": {
+            "cores": arm.host.cores,
+            "busy_ratio": _rounded(arm.host.busy_ratio),
+            "other_cpu_cores": _rounded(arm.host.other_cores),
+            "cpu_pressure_ratio": _rounded(arm.host.pressure_ratio),
+        },
         "schedule_sha256": header.schedule_sha256,
     }
 

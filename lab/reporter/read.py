@@ -70,7 +70,12 @@ FIELDS: dict[str, dict[str, str]] = {
         "slots": "number",
         "utilization_ratio": "number",
     },
-    "host": {"at": "number", "cpu_ratio": "number"},
+    "host": {
+        "at": "number",
+        "cpu_ratio": "number",
+        "other_cpu_cores": "number??",
+        "cpu_pressure_ratio": "number??",
+    },
     "standstill": {"began_at": "number", "ended_at": "number"},
     "fault": {
         "name": "text",

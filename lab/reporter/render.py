@@ -144,9 +144,18 @@ def _environment(arms: tuple[ArmReport, ...]) -> list[tuple[str, str]]:
         ("Scenario's SHA-256", header.scenario_sha256),
         ("Cores", str(header.host.get("cores", "not recorded"))),
         ("Memory", "not recorded" if memory is None else f"{memory / 1e9:.1f} GB"),
+        *((f"Other work beside {', '.join(names)}", words) for words, names in _other_work(arms).items()),
         *((str(name), str(value)) for name, value in header.host.items() if name not in known),
         *((name, str(value)) for name, value in sorted(header.versions.items())),
     ]
+
+
+def _other_work(arms: tuple[ArmReport, ...]) -> dict[str, list[str]]:
+    """Arms that played side by side shared it."""
+    said: dict[str, list[str]] = {}
+    for arm in arms:
+        said.setdefault(arm.host.words(), []).append(arm.name)
+    return said
 
 
 def _schedules(arms: tuple[ArmReport, ...]) -> list[tuple[str, str]]:

@@ -1,5 +1,6 @@
 """A drill in surroundings that nobody chose for it: variables, limits and paths that have broken other programs."""
 
+import re
 import shlex
 import subprocess
 import sys
@@ -54,6 +55,20 @@ def test_a_drill_plays_with_64_open_files(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert check_run((tmp_path / "reports" / "latest").resolve()).problems == ()
+
+
+def test_other_work_on_the_machine_is_a_doubt_with_its_figure(tmp_path: Path) -> None:
+    run = start(write_drill(tmp_path, duration="6s"), tmp_path / "reports")
+    other = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        code, said = run.finish()
+    finally:
+        other.kill()
+        other.wait()
+    assert code == 0, said
+    doubts = [doubt["sentence"] for doubt in report(run.run_dir)["doubts"] if doubt["code"] == "other_work"]
+    assert len(doubts) == 1
+    assert re.match(r"other work took \d+\.\d of \d+ cores between second \d and \d", doubts[0])
 
 
 def test_jobs_of_a_worker_paused_past_its_lease_run_twice_and_count_once(tmp_path: Path) -> None:

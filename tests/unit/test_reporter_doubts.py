@@ -49,6 +49,16 @@ def where(kind: str, **fields: Any) -> Callable[[Event], None]:
     return change
 
 
+def between(kind: str, begin_s: float, end_s: float, **fields: Any) -> Callable[[Event], None]:
+    """Changes every event of a kind at some seconds of the load, the end left out."""
+
+    def change(event: Event) -> None:
+        if event["event"] == kind and begin_s <= event["at"] - START_AT < end_s:
+            event.update(fields)
+
+    return change
+
+
 def test_a_calm_run_gives_rise_to_no_doubt(doubts_of: Callable[..., dict[str, list[str]]]) -> None:
     assert doubts_of() == {}
 
@@ -96,6 +106,11 @@ FIRING: dict[str, tuple[Callable[[Event], Any], str, str]] = {
         where("host", cpu_ratio=0.95),
         "host_saturated",
         "the machine was 95 % busy over the load; the limit is 90 %",
+    ),
+    "something else takes a core": (
+        between("host", 20.0, 38.0, other_cpu_cores=0.9, cpu_pressure_ratio=0.5),
+        "other_work",
+        "other work took 0.9 of 2 cores between second 19 and 37; tasks waited for a core 50 % of that time",
     ),
     "the baseline drifts": (
         drifting,

@@ -38,6 +38,8 @@ class ServiceExit:
 
 # Told about every service whose output is to be followed: its source name and the file it prints to.
 Follow = Callable[[str, Path], None]
+# Full ids of the containers that this runner has made; None where the engine does not tell.
+Containers = Callable[[], Awaitable[frozenset[str] | None]]
 
 
 class Stack(Protocol):
@@ -80,6 +82,10 @@ class Testbed(Protocol):
     """Makes stacks."""
 
     name: str
+
+    @property
+    def containers(self) -> Containers | None:
+        """Asks for the containers of its stacks; None where these are processes below the runner."""
 
     def versions(self) -> dict[str, str]:
         """What the stack is made of, such as {"redis": "valkey 9.1.2", "toxiproxy": "embedded"}."""

@@ -23,7 +23,7 @@ from lab.drill.testbed.images import image_versions
 from lab.drill.testbed.leftovers import OWNER_VARIABLE, RUN_VARIABLE, end_orphans, owner_mark
 from lab.drill.testbed.links import proxies_redis
 from lab.drill.testbed.ports import LOOPBACK, Ports, free_ports
-from lab.drill.testbed.projects import remove_dead_projects, remove_project
+from lab.drill.testbed.projects import own_containers, remove_dead_projects, remove_project
 from lab.drill.testbed.readable import make_mounts_readable
 
 LOG_DIR = "logs"
@@ -76,6 +76,10 @@ class ComposeTestbed:
     def new_stack(self, scenario: Scenario, letter: str, arm_dir: Path, run_id: str, follow: Follow) -> Stack:
         """A project of its own on free ports, its logs in the arm's folder."""
         return ComposeStack(scenario, letter, arm_dir, run_id, follow, endpoint=self._endpoint)
+
+    async def containers(self) -> frozenset[str] | None:
+        """Full ids of the containers that this runner has made; None where the engine does not answer."""
+        return await own_containers()
 
     async def remove_leftovers(self) -> list[str]:
         """Removes the projects, and ends the processes, of runs that are dead."""

@@ -46,6 +46,7 @@ class LocalTestbed:
     """Makes stacks of processes."""
 
     name = "local"
+    containers = None
 
     def __init__(self, endpoint: ModelEndpoint | None = None) -> None:
         """Workers call `endpoint`, or the mock model."""

@@ -3,7 +3,7 @@
 import json
 
 from lab.drill.testbed.engine import EngineError, compose_command, drive_engine
-from lab.drill.testbed.leftovers import is_alive
+from lab.drill.testbed.leftovers import is_alive, owner_mark
 
 OWNER_LABEL = "shedlab.owner"
 PROJECT_LABEL = "com.docker.compose.project"
@@ -31,6 +31,16 @@ async def lab_projects() -> dict[str, str]:
             found[labels.get(PROJECT_LABEL, "")] = labels.get(OWNER_LABEL, "")
     found.pop("", None)
     return found
+
+
+async def own_containers() -> frozenset[str] | None:
+    """Full ids of the running containers whose owner is this process; None where the engine does not answer."""
+    filters = ("--filter", f"label={OWNER_LABEL}={owner_mark()}")
+    try:
+        listed = await drive_engine("container", "ls", "--no-trunc", "--quiet", *filters, timeout_s=LIST_TIMEOUT_S)
+    except EngineError:
+        return None
+    return frozenset(listed.split())
 
 
 async def remove_dead_projects() -> list[str]:
