@@ -259,16 +259,16 @@ class SignalsEvent(Event):
     """`signals` (gate, ten times a second): the stack's signals in Redis time. Age is 0 with nothing undelivered.
 
     `work_ahead_s` is the expected service of all that is admitted and not settled, over slots; `queued_per_slot` is
-    queue_depth over slots.
+    queue_depth over slots. All are None, and mean not known, while the queue does not answer.
     """
 
-    queue_age_s: float
-    queue_depth: int
-    in_flight: int
-    slots: int
-    utilization_ratio: float
-    work_ahead_s: float
-    queued_per_slot: float
+    queue_age_s: float | None
+    queue_depth: int | None
+    in_flight: int | None
+    slots: int | None
+    utilization_ratio: float | None
+    work_ahead_s: float | None
+    queued_per_slot: float | None
 
 
 class HeartbeatEvent(Event):

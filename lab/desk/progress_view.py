@@ -16,6 +16,7 @@ PLAIN_EVERY_S = 5.0
 RESTING_PHASES = ("waiting", "clean_up", "done")
 COLUMNS = ("arm", "policy", "phase", "elapsed", "offered", "admitted", "shed", "queue age", "depth", "faults")
 TEXT_COLUMNS = 3
+UNKNOWN = "unknown"
 
 
 class ProgressView:
@@ -74,6 +75,11 @@ def _table(arms: Sequence[ArmProgress]) -> Table:
     return table
 
 
+def _queue(now: tuple[float, int] | None) -> tuple[str, str]:
+    """Age and depth."""
+    return (UNKNOWN, UNKNOWN) if now is None else (f"{now[0]:.1f} s", str(now[1]))
+
+
 def _cells(arm: ArmProgress, *, labelled: bool = True) -> list[str]:
     """The values of COLUMNS; with their names where no table head says them."""
     values = [
@@ -84,8 +90,7 @@ def _cells(arm: ArmProgress, *, labelled: bool = True) -> list[str]:
         str(arm.offered),
         str(arm.admitted),
         str(arm.shed),
-        f"{arm.queue_age_s:.1f} s",
-        str(arm.queue_depth),
+        *_queue(arm.queue_now),
         ", ".join(sorted(arm.active_faults)) or "-",
     ]
     return [

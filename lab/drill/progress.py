@@ -1,11 +1,15 @@
 """How each arm is doing, counted from its own journal as it is written. The front desk draws it."""
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from lab.contract.names import PROBE_PREFIX
+
+# Sampled ten times a second; what is so much older says nothing of now.
+STALE_S = 1.0
 
 
 @dataclass(slots=True)
@@ -20,8 +24,9 @@ class ArmProgress:
     admitted: int = 0
     shed: int = 0
     settled: int = 0
-    queue_age_s: float = 0.0
-    queue_depth: int = 0
+    # The queue's age in seconds and its depth, as last sampled; None where the gate did not know.
+    queue: tuple[float, int] | None = None
+    sampled_at: float = -math.inf
     active_faults: set[str] = field(default_factory=set)
     failure: str = ""
     _start_at: float | None = None
@@ -66,8 +71,15 @@ class ArmProgress:
         self.settled += not event["duplicate"]
 
     def on_signals(self, event: dict[str, Any]) -> None:
-        """The queue now."""
-        self.queue_age_s, self.queue_depth = event["queue_age_s"], event["queue_depth"]
+        """The queue now; None where the gate does not know."""
+        known = event["queue_age_s"] is not None
+        self.queue = (event["queue_age_s"], event["queue_depth"]) if known else None
+        self.sampled_at = time.time()
+
+    @property
+    def queue_now(self) -> tuple[float, int] | None:
+        """Age in seconds and depth; None while nobody knows them, as where gate or Redis is away."""
+        return self.queue if time.time() - self.sampled_at < STALE_S else None
 
     def on_fault(self, event: dict[str, Any]) -> None:
         """A fault came or went."""

@@ -65,10 +65,10 @@ FIELDS: dict[str, dict[str, str]] = {
     "unfinished": {"request_id": "text", "job_id": "text"},
     "signals": {
         "at": "number",
-        "queue_age_s": "number",
-        "queue_depth": "number",
-        "slots": "number",
-        "utilization_ratio": "number",
+        "queue_age_s": "number?",
+        "queue_depth": "number?",
+        "slots": "number?",
+        "utilization_ratio": "number?",
     },
     "host": {
         "at": "number",
@@ -160,6 +160,9 @@ def _table(event: str, rows: list[tuple[Any, ...]]) -> pd.DataFrame:
             for (name, kind), values in zip(FIELDS[event].items(), columns, strict=True)
         }
     )
+    if event == "signals":
+        # What was not known is a hole between what was, and no value.
+        return table.dropna().reset_index(drop=True)
     if "request_id" in table:
         table = table[~table["request_id"].map(_is_probe).astype(bool)].reset_index(drop=True)
     return table

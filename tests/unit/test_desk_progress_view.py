@@ -1,10 +1,12 @@
 """Live progress without a terminal: a line per arm when its phase changes, and now and then while it plays."""
 
+import time
+
 import pytest
 
 from lab.desk import progress_view
 from lab.desk.progress_view import ProgressView
-from lab.drill.progress import ArmProgress
+from lab.drill.progress import STALE_S, ArmProgress
 
 
 @pytest.fixture(name="clock")
@@ -16,7 +18,8 @@ def stopped_clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def arms() -> list[ArmProgress]:
-    playing = ArmProgress("A-1", "none", 60.0, phase="baseline", offered=12, admitted=11, shed=1, queue_age_s=0.25)
+    playing = ArmProgress("A-1", "none", 60.0, phase="baseline", offered=12, admitted=11, shed=1)
+    playing.observe({"event": "signals", "queue_age_s": 0.25, "queue_depth": 3})
     playing.active_faults.add("1-latency")
     return [playing, ArmProgress("B-1", "queue_age", 60.0)]
 
@@ -34,7 +37,7 @@ def test_a_line_says_everything_about_its_arm(capsys: pytest.CaptureFixture[str]
         first, second = lines(view, arms(), capsys)
     assert first == (
         "A-1  none  baseline  elapsed 0/60 s  offered 12  admitted 11  shed 1  "
-        "queue age 0.2 s  depth 0  faults 1-latency"
+        "queue age 0.2 s  depth 3  faults 1-latency"
     )
     assert second.startswith("B-1  queue_age  waiting  ")
 
@@ -60,6 +63,22 @@ def test_now_and_then_every_arm_at_play_has_a_line(clock: list[float], capsys: p
         lines(view, arms(), capsys)
         clock[0] += progress_view.PLAIN_EVERY_S + 0.1
         assert [line[:3] for line in lines(view, arms(), capsys)] == ["A-1"]
+
+
+@pytest.mark.usefixtures("clock")
+def test_a_queue_that_nobody_sees_is_unknown_and_not_empty(capsys: pytest.CaptureFixture[str]) -> None:
+    drawn = arms()
+    drawn[0].observe({"event": "signals", "queue_age_s": None, "queue_depth": None})
+    with ProgressView() as view:
+        assert ["queue age unknown  depth unknown" in line for line in lines(view, drawn, capsys)] == [True, True]
+
+
+def test_a_sample_that_is_old_says_nothing_of_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    playing = arms()[0]
+    assert playing.queue_now == (0.25, 3)
+    later = time.time() + STALE_S
+    monkeypatch.setattr("time.time", lambda: later)
+    assert playing.queue_now is None
 
 
 @pytest.mark.usefixtures("clock")

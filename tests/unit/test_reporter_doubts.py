@@ -166,6 +166,23 @@ def test_a_load_that_begins_with_its_fault_has_no_steady_state(
     assert found["no_steady_state"] == ["the fault begins with the load, so there is no baseline before it"]
 
 
+def unknown_for_a_while(event: Event) -> None:
+    """Redis is away from second 60 to 62."""
+    if event["event"] == "signals" and 60 <= event["at"] - START_AT < 62:
+        event.update(dict.fromkeys(set(event) - {"event", "at", "source"}))
+
+
+def test_signals_that_were_not_known_are_a_hole_and_no_zero(tmp_path: Path) -> None:
+    scenario, text = small(CALM)
+    events = list(arm_events(scenario, text, "A", rate_per_s=1.0))
+    for event in events:
+        unknown_for_a_while(event)
+    series = _arm(tmp_path, events).series.signals
+    hole = series[series["second"].between(60, 61.5)]
+    assert len(hole) == 1
+    assert hole[["queue_age_s", "queue_depth", "utilization_ratio"]].isna().all(axis=None)
+
+
 def killed_by_the_fault(event: Event) -> None:
     """Every job of the baseline takes 4 s longer; those still under way at second 50, when the fault begins, fail."""
     if event["event"] == "outcome" and event["enqueued_at"] < START_AT + 50:
