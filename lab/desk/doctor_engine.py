@@ -10,7 +10,7 @@ from typing import Any
 
 from lab.desk.finding import Finding
 from lab.drill.testbed.engine import EngineError, ask_engine, compose_command
-from lab.drill.testbed.images import OLDEST_COMPOSE, compose_version, is_there
+from lab.drill.testbed.images import OLDEST_COMPOSE, compose_version, is_there, tagged_environment
 
 LOOPBACK = "127.0.0.1"
 BENCH_PROJECT = "shedlab"
@@ -40,7 +40,8 @@ def engine_findings() -> list[Finding]:
 def _bench_findings() -> list[Finding]:
     """Of what the bench's Compose file declares; one finding where it cannot be read."""
     try:
-        declared = json.loads(ask_engine(*compose_command(BENCH_PROJECT, "config", "--format", "json")))
+        config = compose_command(BENCH_PROJECT, "config", "--format", "json")
+        declared = json.loads(ask_engine(*config, environment=tagged_environment()))
     except (EngineError, ValueError) as error:
         remedy = "install Docker's Compose plugin, or correct .env; until then drills run as local processes"
         return [Finding("bench", ok=False, found=str(error), remedy=remedy, needed=False)]
@@ -98,7 +99,7 @@ def _images(declared: dict[str, Any]) -> Finding:
     images = sorted({service["image"] for service in declared["services"].values()})
     missing = [image for image in images if not is_there(image)]
     found = f"missing: {', '.join(missing)}" if missing else f"all {len(images)} are there"
-    remedy = "make images (the first drill on compose makes them too)"
+    remedy = "the first drill on compose makes them; make images shows how that goes"
     return Finding("images", not missing, found, remedy, needed=False)
 
 

@@ -98,7 +98,7 @@ def test_each_thing_that_an_engine_lacks_has_a_remedy(tmp_path: Path, monkeypatc
     assert lines["compose"].startswith("note     compose: 2.12.1; install Docker Compose 2.")
     assert lines["engine memory"].startswith("ok ")
     assert lines["engine clock"].endswith("; restart the engine")
-    assert lines["images"].startswith("note     images: missing: shedlab/gate:dev; make images")
+    assert lines["images"].startswith("note     images: missing: shedlab/gate:dev; the first drill on compose makes")
 
 
 def config(*published: str) -> str:

@@ -37,6 +37,7 @@ def play(stack: ComposeStack, *faults: ProcessFault) -> None:
 
 @pytest.fixture
 def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeDocker:
+    monkeypatch.setattr("lab.drill.testbed.compose.image_tag", lambda: "dev-of-this-checkout")
     return FakeDocker(tmp_path, monkeypatch, {"inspect": RUNS})
 
 

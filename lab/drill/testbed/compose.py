@@ -19,7 +19,7 @@ from lab.drill.testbed import Addresses, Follow, ServiceExit, Stack, StackError
 from lab.drill.testbed.container import Container
 from lab.drill.testbed.edge import route_command
 from lab.drill.testbed.engine import compose_command, drive_engine, engine_environment
-from lab.drill.testbed.images import image_versions
+from lab.drill.testbed.images import image_tag, image_versions
 from lab.drill.testbed.leftovers import OWNER_VARIABLE, RUN_VARIABLE, end_orphans, owner_mark
 from lab.drill.testbed.links import proxies_redis
 from lab.drill.testbed.ports import LOOPBACK, Ports, free_ports
@@ -128,6 +128,7 @@ class ComposeStack:
         """Starts every container at once: each service retries what it depends on."""
         self._place.log_dir.mkdir(exist_ok=True)
         await asyncio.to_thread(make_mounts_readable)
+        self._variables["TAG"] = await asyncio.to_thread(image_tag)
         await self._compose("create", *self._services(), timeout_s=UP_TIMEOUT_S)
         names = [self._container(service) for service in self._service_names()]
         await asyncio.gather(*(container.order("start") for container in names))
@@ -282,7 +283,7 @@ class ComposeStack:
 
 
 def arm_variables(scenario: Scenario, letter: str, ports: Ports) -> dict[str, str]:
-    """The value of every variable of compose.yaml that a drill decides; the images are left to the user's .env."""
+    """The value of every variable of compose.yaml that a scenario decides; base images are left to the user's .env."""
     stack = scenario.stack
     return {
         **UNLESS_DECLARED,

@@ -1,11 +1,15 @@
 """The images that a compose stack is made of: built from this checkout, or pulled; and what they call themselves."""
 
 import functools
+import hashlib
 import json
+from typing import Any
 
-from lab.drill.testbed.engine import EngineError, ask_engine, compose_command
+from lab.drill.testbed.engine import PROJECT_ROOT, EngineError, ask_engine, compose_command, engine_environment
 
 BUILD_TIMEOUT_S = 1800.0
+# As compose.yaml has it where nobody says otherwise.
+SHARED_TAG = "dev"
 OLDEST_COMPOSE = (2, 22)
 
 
@@ -39,10 +43,35 @@ def compose_version() -> str:
     return numbers
 
 
+@functools.cache
+def image_tag() -> str:
+    """TAG of the images that this checkout's drills build and play: what the user set, else one of its own.
+
+    Another checkout on the same engine may build at any moment, and its code is not what this one plays.
+
+    Raises:
+        EngineError: Compose does not take the file, or there is none.
+    """
+    declared: str = _services()["gate"]["image"].rpartition(":")[2]
+    own = hashlib.sha256(str(PROJECT_ROOT).encode()).hexdigest()[:8]
+    return declared if declared != SHARED_TAG else f"{SHARED_TAG}-{own}"
+
+
+def tagged_environment() -> dict[str, str]:
+    """The environment in which Compose means this checkout's images. Raises EngineError."""
+    return engine_environment({"TAG": image_tag()})
+
+
 def base_images() -> dict[str, str]:
     """Service -> image of those that are pulled as they are."""
-    told = json.loads(ask_engine(*compose_command("shedlab", "config", "--format", "json")))
-    return {name: service["image"] for name, service in told["services"].items() if "build" not in service}
+    return {name: service["image"] for name, service in _services().items() if "build" not in service}
+
+
+def _services() -> dict[str, Any]:
+    services: dict[str, Any] = json.loads(ask_engine(*compose_command("shedlab", "config", "--format", "json")))[
+        "services"
+    ]
+    return services
 
 
 def is_there(image: str) -> bool:
@@ -61,7 +90,8 @@ def make_images() -> None:
         ImagesError: they can neither be built nor pulled.
     """
     try:
-        ask_engine(*compose_command("shedlab", "build", "--quiet"), timeout_s=BUILD_TIMEOUT_S)
+        build = compose_command("shedlab", "build", "--quiet")
+        ask_engine(*build, environment=tagged_environment(), timeout_s=BUILD_TIMEOUT_S)
         for image in base_images().values():
             if not is_there(image):
                 ask_engine("pull", "--quiet", image, timeout_s=BUILD_TIMEOUT_S)
