@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from lab.reporter.doubts import CODES, Doubt
 
 # A figure stands alone: the 1 of `latency-1` and the 95 of `p95` are names.
-_FIGURE = re.compile(r"(?<![\w.-])\d[\d,]*(?:\.\d+)?(?![\w-])")
+_FIGURE = re.compile(r"(?<![\w.-])\d+(?:,\d{3})*(?:\.\d+)?(?![\w-])")
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,16 +70,22 @@ def other_work(load: HostLoad) -> Iterator[str]:
         return
     told = sorted(sorted(stretches, key=len, reverse=True)[:TOLD], key=lambda stretch: stretch["second"].iloc[0])
     of_cores = "" if load.cores is None else f" of {load.cores:g}"
-    said = [f"{stretch['other_cpu_cores'].mean():.1f}{of_cores} cores {_when(stretch)}" for stretch in told]
-    more = f", and in {len(stretches) - TOLD} shorter stretches" if len(stretches) > TOLD else ""
+    first, *others = told
+    said = [f"{_taken(first)}{of_cores} cores between second {_when(first)}"]
+    said += [f"{_taken(stretch)} between {_when(stretch)}" for stretch in others]
+    more = ", and some for shorter times" if len(stretches) > TOLD else ""
     yield f"other work took {', '.join(said)}{more}{_waited(told)}"
+
+
+def _taken(stretch: pd.DataFrame) -> str:
+    return f"{stretch['other_cpu_cores'].mean():.1f}"
 
 
 def _pressed_by_nobody_knows(load: HostLoad) -> Iterator[str]:
     for stretch in _stretches(load.samples, load.samples["cpu_pressure_ratio"].ge(PRESSURE_RATIO))[:1]:
         share = stretch["cpu_pressure_ratio"].mean()
         yield (
-            f"tasks waited for a core {100 * share:.0f} % of the time {_when(stretch)}; "
+            f"tasks waited for a core {100 * share:.0f} % of the time between second {_when(stretch)}; "
             "whose work kept them waiting is not known"
         )
 
@@ -90,7 +96,7 @@ def _waited(stretches: list[pd.DataFrame]) -> str:
 
 
 def _when(stretch: pd.DataFrame) -> str:
-    return f"between second {max(0.0, stretch['second'].iloc[0] - 1):.0f} and {stretch['second'].iloc[-1]:.0f}"
+    return f"{max(0.0, stretch['second'].iloc[0] - 1):.0f} and {stretch['second'].iloc[-1]:.0f}"
 
 
 def _stretches(samples: pd.DataFrame, above: pd.Series) -> list[pd.DataFrame]:

@@ -18,6 +18,12 @@ def test_figures_that_differ_become_their_range() -> None:
     assert group.sentence == "fault: p95 rests on 47 to 1,048 admitted jobs, fewer than 5 beyond it"
 
 
+def test_a_comma_after_a_figure_is_no_part_of_it() -> None:
+    said = [f"0.3 of 2 cores between second 0 and {end}, 0.7 between {end} and 99" for end in (47, 48)]
+    (group,) = group_doubts(Doubt("other_work", arm, one) for arm, one in zip(ARMS, said, strict=False))
+    assert group.sentence == "0.3 of 2 cores between second 0 and 47 to 48, 0.7 between 47 to 48 and 99"
+
+
 def test_what_differs_in_more_than_figures_stays_apart_and_in_order() -> None:
     doubts = [
         Doubt("fault_touched_nothing", "A-1", "the fault latency-1 touched no connection"),
