@@ -17,7 +17,7 @@ from lab.reporter.machine import is_valid
 from lab.reporter.plots import columns_of, draw_figures
 from lab.reporter.trade import trade_of
 from lab.reporter.trade_plot import draw_trade
-from lab.reporter.wording import measured, policy_words, signed, slo_words
+from lab.reporter.wording import measured, policy_words, signed, slo_words, unbroken
 
 SIGNAL_WORDS = {
     "queue_age_s": ("queue age", "s"),
@@ -48,7 +48,7 @@ def render_html(arms: tuple[ArmReport, ...], doubts: tuple[DoubtGroup, ...]) -> 
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"measured": measured, "signed": signed}
+    environment.filters |= {"measured": measured, "signed": signed, "unbroken": unbroken}
     return environment.get_template("report.html.j2").render(_page(arms, doubts))
 
 

@@ -1,6 +1,7 @@
 """How numbers and names read, on the page and in the terminal."""
 
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ from lab.contract.scenario import Scenario
 NOTHING = "–"  # noqa: RUF001 - an en dash is how tables say "no value"
 INFINITE = "∞"
 MEASURE_WORDS = {"ttft": "time to first token", "turnaround": "turnaround"}
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=s\b|%|x\b|pt\b)")
 _UNIT_WORDS = {"s": " s", "per_s": "/s", "slot_s": " s", "count": "", "ratio": " %", "factor": " x"}
 
 
@@ -28,6 +30,11 @@ def figure(value: float, unit: str) -> str:
     if unit == "ratio":
         return f"{100 * value:.1f}"
     return f"{value:,.2f}" if abs(value) < 100 else f"{value:,.0f}"  # noqa: PLR2004 - three digits say enough
+
+
+def unbroken(text: str) -> str:
+    """The same text, in which no line ends between a number and its unit."""
+    return _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text)
 
 
 def signed(value: float | None, unit: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from lab.contract.policy_spec import QueueAgePolicy
-from lab.reporter.wording import measured, policy_words
+from lab.reporter.wording import measured, policy_words, unbroken
 from tests.unit.workload_drills import G, slack, slack_v1
 
 
@@ -33,3 +33,9 @@ def test_each_kind_says_what_it_does(policy: Any, words: str) -> None:
 
 def test_a_factor_reads_as_one() -> None:
     assert measured(2.0, "factor") == "2.00 x"
+
+
+def test_no_line_ends_between_a_number_and_its_unit() -> None:
+    assert unbroken("from 0.15 s, not known above, 3.0 % of 20 jobs") == (
+        "from 0.15\N{NO-BREAK SPACE}s, not known above, 3.0\N{NO-BREAK SPACE}% of 20 jobs"
+    )
