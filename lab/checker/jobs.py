@@ -11,6 +11,8 @@ TOO_MANY_REQUESTS = 429
 DONE = ("ok", "late")
 # What may make a queue deliver a job twice: a worker that was gone or stood still, or lost its line to Redis.
 REDELIVERS = "process"
+# What a fault on Redis does that empties its memory, and the queue with it.
+EMPTIES = ("kill", "restart")
 # Times of the journal are rounded to a microsecond.
 ROUNDING_S = 2e-6
 
@@ -65,6 +67,7 @@ def violations(recording: Recording, requests: list[Request]) -> Iterator[str]:
         yield f"the schedule holds {declared} requests, and the client recorded {len(requests)}"
     yield from _repeated(requests)
     yield from _lost(recording, requests)
+    yield from _lost_with_redis(recording)
     yield from _run_twice(recording)
     yield from _settled_twice(recording.of("outcome"))
     yield from _settled_after_expiry(recording.of("outcome"))
@@ -78,11 +81,19 @@ def _repeated(requests: Iterable[Request]) -> Iterator[str]:
 
 
 def _lost(recording: Recording, requests: Iterable[Request]) -> Iterator[str]:
-    left = {line["job_id"] for line in recording.of("unfinished")}
+    left = {line["job_id"] for event in ("unfinished", "lost") for line in recording.of(event)}
     for request in requests:
         if request.fate == "admitted" and request.outcome is None and request.job_id not in left:
             job = request.job_id or f"of request {request.request_id}"
             yield f"job {job} was lost: admitted, and nothing tells of its end"
+
+
+def _lost_with_redis(recording: Recording) -> Iterator[str]:
+    """Only a fault that empties Redis explains a loss: it keeps its queue in memory."""
+    lost = recording.of("lost")
+    faults = recording.header["played"]["faults"]
+    if lost and not any(fault.get("service") == "redis" and fault.get("action") in EMPTIES for fault in faults):
+        yield f"{len(lost)} jobs were lost with Redis, and no declared fault kills or restarts it"
 
 
 def runs_of(recording: Recording) -> dict[str, int]:

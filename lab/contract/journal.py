@@ -228,6 +228,13 @@ class UnfinishedEvent(Event):
     job_id: str
 
 
+class LostEvent(Event):
+    """`lost` (runner): admitted, never settled and no longer in Redis, whose memory a declared fault has emptied."""
+
+    request_id: str
+    job_id: str
+
+
 class RequestEvent(Event):
     """`request` (loadgen): one scheduled request as its client saw it.
 

@@ -104,7 +104,7 @@ REFUSAL_STATUS: Final = {
     "route_unreachable": 502,
 }
 
-OUTCOMES: Final = ("ok", "late", "expired", "timeout", "error", "dead_lettered", "unfinished")
+OUTCOMES: Final = ("ok", "late", "expired", "timeout", "error", "dead_lettered", "unfinished", "lost")
 
 # Names of the proxied links in Toxiproxy.
 PROXY_NAMES: Final = {"model": "model", "redis": "redis"}

@@ -17,9 +17,11 @@ from lab.contract.messages import Job
 from lab.drill.counters import check_counters
 from lab.drill.edge_check import check_edge
 from lab.drill.faults import FaultError
+from lab.drill.faults.registry import fault_name
 from lab.drill.header import run_header
 from lab.drill.host import HostWatch
 from lab.drill.journal_writer import JournalWriter
+from lab.drill.open_jobs import OpenJobs, empties_redis
 from lab.drill.plan import Arm, Plan
 from lab.drill.probes import Check, StackProbe
 from lab.drill.progress import ArmProgress
@@ -67,18 +69,33 @@ class Ground:
     host: HostWatch
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the arm's own journal has told so far."""
+
+    progress: ArmProgress
+    open_jobs: OpenJobs
+
+
 async def play_arm(plan: Plan, arm: Arm, ground: Ground, *, wave: Wave, progress: ArmProgress) -> None:
     """Plays one arm from nothing to nothing; its journal is the result.
 
     A failure of the stack is written there, and ends this arm alone.
     """
     plan.arm_dir(arm).mkdir()
-    journal = JournalWriter(plan.arm_dir(arm), progress.observe)
+    faults = enumerate(plan.played.faults, start=1)
+    open_jobs = OpenJobs(frozenset(fault_name(fault, number) for number, fault in faults if empties_redis(fault)))
+
+    def observe(event: dict[str, Any]) -> None:
+        progress.observe(event)
+        open_jobs.observe(event)
+
+    journal = JournalWriter(plan.arm_dir(arm), observe)
     try:
         journal.write("run", **run_header(plan, arm, ground.testbed))
         for check in _checks_before(plan, arm, ground.removed):
             write_check(journal, check)
-        await _Play(plan, arm, ground, wave=wave, journal=journal, progress=progress).run()
+        await _Play(plan, arm, ground, wave=wave, journal=journal, told=Told(progress, open_jobs)).run()
     except (StackError, FaultError) as error:
         progress.failure = str(error)
         write_check(journal, Check("arm", ok=False, detail=str(error)))
@@ -104,16 +121,14 @@ def _checks_before(plan: Plan, arm: Arm, removed: list[str]) -> list[Check]:
 class _Play:
     """One arm at play."""
 
-    def __init__(
-        self, plan: Plan, arm: Arm, ground: Ground, *, wave: Wave, journal: JournalWriter, progress: ArmProgress
-    ) -> None:
+    def __init__(self, plan: Plan, arm: Arm, ground: Ground, *, wave: Wave, journal: JournalWriter, told: Told) -> None:
         self._plan = plan
         self._host = ground.host
         self._name, self._letter = arm.name, arm.letter
         self._wave = wave
         self._scenario = plan.played
         self._journal = journal
-        self._progress = progress
+        self._told = told
         self._schedule = plan.schedules[arm.repeat]
         stack = ground.testbed.new_stack(plan.played, arm.letter, plan.arm_dir(arm), plan.run_id, journal.follow)
         self._stack: Stack = stack
@@ -221,8 +236,11 @@ class _Play:
         # Stopped before the stream is read, so that none of them settles what is then called unfinished.
         await self._stack.stop_workers()
         self._journal.collect()
-        for job in await self._probe.entries_left():
-            self._journal.write("unfinished", at=None, **_identity(job))
+        left = [_identity(job) for job in await self._probe.entries_left()]
+        for identity in left:
+            self._journal.write("unfinished", at=None, **identity)
+        for lost in self._told.open_jobs.lost({identity["job_id"] for identity in left}):
+            self._journal.write("lost", request_id=lost.request_id, job_id=lost.job_id)
         await self._probe.empty_stream()
         self._watch.lap("drain_s")
 
@@ -235,13 +253,13 @@ class _Play:
             self._check(Check("counters", ok=False, detail=f"a service's /metrics cannot be read: {error}"))
             return
         # What was counted has been said before; it may still be on its way into the journal.
-        check = check_counters(gate_text, worker_texts, self._progress, self._scenario.faults)
+        check = check_counters(gate_text, worker_texts, self._told.progress, self._scenario.faults)
         for _ in range(COUNTERS_LOOKS):
             if check.ok:
                 break
             await asyncio.sleep(COLLECT_EVERY_S)
             self._journal.collect()
-            check = check_counters(gate_text, worker_texts, self._progress, self._scenario.faults)
+            check = check_counters(gate_text, worker_texts, self._told.progress, self._scenario.faults)
         self._check(check)
 
     async def _unless_it_crashes(self, phases: Coroutine[Any, Any, None]) -> None:

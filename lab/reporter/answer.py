@@ -23,6 +23,7 @@ def answer(arms: tuple[ArmReport, ...]) -> tuple[str, ...]:
         *_breachers(policies, breaching),
         *_mixed(policies, holding + breaching),
         *_too_close(policies, holding + breaching),
+        *_lost(policies),
         *_most_useful(policies, holding),
         *_price(policies, holding),
         *_expected(arms),
@@ -108,6 +109,14 @@ def _too_close(policies: dict[str, tuple[ArmReport, ...]], clear: list[str]) -> 
     close = [letter for letter in clear if judge_together(policies[letter]).too_close]
     if close:
         yield f"That is too close to call of {listed(close)}; REPEATS=auto plays what is too close again."
+
+
+def _lost(policies: dict[str, tuple[ArmReport, ...]]) -> Iterator[str]:
+    """Jobs that no policy could have kept, since the queue itself was emptied."""
+    for letter, arms in policies.items():
+        if count := sum(arm.ledger.outcomes["lost"] for arm in arms):
+            jobs = "admitted job of {} was" if count == 1 else "admitted jobs of {} were"
+            yield f"{count} {jobs.format(letter)} lost with Redis, whose memory a declared fault emptied."
 
 
 def _first_reason(arms: tuple[ArmReport, ...]) -> str:

@@ -15,6 +15,8 @@ HTTP_ACCEPTED = 202
 HTTP_TOO_MANY_REQUESTS = 429
 HTTP_FIRST_ERROR = 400
 IDS_NAMED = 3
+# Events, and outcomes, of the jobs that no worker has settled: left in the stream at the end, or gone with Redis.
+ENDED_BY_RUNNER = ("unfinished", "lost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ def balance(tables: Tables, schedule_count: int) -> Book:
     _compare_with_schedule(jobs, schedule_count, found)
     _compare_client_with_gate(jobs, found)
     _compare_gate_with_client(tables["decision"], jobs, found)
-    jobs = _settled(jobs, firsts, tables["unfinished"], found)
+    jobs = _settled(jobs, firsts, {name: tables[name] for name in ENDED_BY_RUNNER}, found)
     jobs["duplicate_slot_s"] = jobs["job_id"].map(again.groupby("job_id")["slot_s"].sum()).fillna(0.0)
     return Book(_sums(jobs, len(again), found), jobs)
 
@@ -156,30 +158,32 @@ def _compare_gate_with_client(decisions: pd.DataFrame, jobs: pd.DataFrame, found
     _note(found, stray, "decision has no client record", "decisions have no client record")
 
 
-def _settled(jobs: pd.DataFrame, firsts: pd.DataFrame, unfinished: pd.DataFrame, found: list[str]) -> pd.DataFrame:
-    """The requests with the outcome of each admitted one."""
+def _settled(
+    jobs: pd.DataFrame, firsts: pd.DataFrame, by_runner: dict[str, pd.DataFrame], found: list[str]
+) -> pd.DataFrame:
+    """The requests with the outcome of each admitted one; `by_runner` are those that no worker has settled."""
     admitted = jobs["fate"].eq("admitted")
     jobs["job_id"] = jobs["gate_job_id"].where(jobs["gate_job_id"].notna(), jobs["job_id"]).where(admitted)
     known = jobs.loc[admitted, "job_id"].dropna()
     _note(found, known[known.duplicated()], "job id was given twice", "job ids were given twice")
     firsts = _once(firsts, "job_id", found, "job has two first outcomes", "jobs have two first outcomes")
-    for table, what in ((firsts, "outcome"), (unfinished, "unfinished line")):
+    for what, table in {"outcome": firsts, **{f"{name} line": table for name, table in by_runner.items()}}.items():
         stray = table.loc[~table["job_id"].isin(known), "job_id"]
         _note(found, stray, f"{what} is of a job never admitted", f"{what}s are of jobs never admitted")
     _note(
         found,
-        firsts.loc[~firsts["outcome"].isin(OUTCOMES), "job_id"],
+        firsts.loc[~firsts["outcome"].isin(set(OUTCOMES) - set(ENDED_BY_RUNNER)), "job_id"],
         "job has an outcome of no known name",
         "jobs have an outcome of no known name",
     )
     columns = ["job_id", "outcome", "first_token_at", "finished_at", "slot_s"]
     jobs = jobs.merge(firsts[columns], on="job_id", how="left")
-    left_over = jobs["job_id"].isin(unfinished["job_id"]) & admitted & jobs["outcome"].isna()
-    jobs.loc[left_over, "outcome"] = "unfinished"
-    lost = jobs.loc[admitted & jobs["outcome"].isna()]
+    for name, table in by_runner.items():
+        jobs.loc[jobs["job_id"].isin(table["job_id"]) & admitted & jobs["outcome"].isna(), "outcome"] = name
+    untold = jobs.loc[admitted & jobs["outcome"].isna()]
     _note(
         found,
-        lost["job_id"].fillna(lost["request_id"]),
+        untold["job_id"].fillna(untold["request_id"]),
         "admitted job has no outcome from a worker and was not reported unfinished",
         "admitted jobs have no outcome from a worker and were not reported unfinished",
     )

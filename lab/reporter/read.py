@@ -63,6 +63,7 @@ FIELDS: dict[str, dict[str, str]] = {
         "slot_s": "number",
     },
     "unfinished": {"request_id": "text", "job_id": "text"},
+    "lost": {"request_id": "text", "job_id": "text"},
     "signals": {
         "at": "number",
         "queue_age_s": "number?",

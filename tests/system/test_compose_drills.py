@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from lab.checker.check import check_run
 from tests.system.containers import docker, on_engine, require_engine
 from tests.system.drills import (
     EVERY_FAULT,
@@ -70,6 +71,27 @@ def test_every_fault_is_injected_and_reverted_and_the_book_still_balances(tmp_pa
     assert arm["ledger"]["balanced"], said
     # The third worker of the scale worked as well, and what each said is in the journal.
     assert {event["source"] for event in events(run, "A-1", "heartbeat")} == {"worker-1", "worker-2", "worker-3"}
+    assert_nothing_left(run)
+
+
+def test_faults_on_redis_void_nothing_and_name_what_was_lost(tmp_path: Path) -> None:
+    """It keeps the queue in memory, and more wait when it is killed than the slots hold."""
+    faults = ", ".join(
+        f"{{kind: process, at: {at}s, for: 2s, service: redis, action: {action}}}"
+        for at, action in ((2, "kill"), (7, "pause"), (12, "restart"))
+    )
+    scenario = write_drill(tmp_path, duration="18s", faults=f"[{faults}]")
+    slow = scenario.read_text(encoding="utf-8").replace("time: 100ms", "time: 900ms")
+    scenario.write_text(slow.replace("drain: 10s", "drain: 40s"), encoding="utf-8")
+    run = start(scenario, tmp_path / "reports", runtime="compose")
+    _, said = run.finish(240)
+    (arm,) = report(run.run_dir)["arms"]
+    assert arm["void_reasons"] == [], said
+    assert arm["ledger"]["balanced"], said
+    assert arm["ledger"]["outcomes"]["lost"] == len(events(run, "A-1", "lost")) >= 4
+    assert [event["ok"] for event in events(run, "A-1", "fault")] == [True] * 6
+    assert check(run, "A-1", "clean_state")["ok"], said
+    assert check_run(run.run_dir.resolve()).problems == ()
     assert_nothing_left(run)
 
 

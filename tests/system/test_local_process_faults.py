@@ -4,14 +4,35 @@ from pathlib import Path
 
 import pytest
 
+from lab.checker.check import check_run
 from tests.system.drills import check, events, report, stack_processes, start, write_drill
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(180)]
 
 
-@pytest.mark.parametrize("action", ["kill", "restart", "pause"])
-def test_a_fault_on_redis_does_not_void_the_arm(tmp_path: Path, action: str) -> None:
-    fault = f"[{{kind: process, at: 1s, for: 1s, service: redis, action: {action}}}]"
+def test_jobs_that_redis_lost_are_told_and_void_nothing(tmp_path: Path) -> None:
+    """More are admitted than are done, so that many wait in Redis' memory when it is killed."""
+    drill = write_drill(
+        tmp_path, duration="5s", faults="[{kind: process, at: 2s, for: 1s, service: redis, action: kill}]"
+    )
+    drill.write_text(drill.read_text(encoding="utf-8").replace("time: 100ms", "time: 900ms"), encoding="utf-8")
+    run = start(drill, tmp_path / "reports")
+    _, said = run.finish()
+    (arm,) = report(run.run_dir)["arms"]
+    lost = events(run, "A-1", "lost")
+    assert len(lost) >= 4, said
+    assert arm["void_reasons"] == [], said
+    assert arm["ledger"]["balanced"], said
+    assert arm["ledger"]["outcomes"]["lost"] == len(lost)
+    assert f"{len(lost)} admitted jobs of A were lost with Redis" in said
+    assert check_run(run.run_dir.resolve()).problems == ()
+
+
+@pytest.mark.parametrize(
+    ("service", "action"), [("redis", "kill"), ("redis", "restart"), ("redis", "pause"), ("gate", "kill")]
+)
+def test_a_fault_on_what_everything_needs_does_not_void_the_arm(tmp_path: Path, service: str, action: str) -> None:
+    fault = f"[{{kind: process, at: 1s, for: 1s, service: {service}, action: {action}}}]"
     run = start(write_drill(tmp_path, duration="5s", faults=fault), tmp_path / "reports")
     _, said = run.finish()
     (arm,) = report(run.run_dir)["arms"]
@@ -22,4 +43,5 @@ def test_a_fault_on_redis_does_not_void_the_arm(tmp_path: Path, action: str) -> 
         ("inject", True),
         ("revert", True),
     ]
+    assert check_run(run.run_dir.resolve()).problems == ()
     assert stack_processes(run.run_dir) == []

@@ -95,7 +95,7 @@ def test_counts_rates_and_goodput_are_per_phase_and_sum_up_to_the_whole() -> Non
     assert whole["deadline_miss_rate_offered"] == 0.5
 
 
-@pytest.mark.parametrize("outcome", ["expired", "timeout", "error", "dead_lettered", "unfinished"])
+@pytest.mark.parametrize("outcome", ["expired", "timeout", "error", "dead_lettered", "unfinished", "lost"])
 def test_a_failed_job_is_infinitely_late_even_where_a_first_token_came(outcome: str) -> None:
     numbers = measured(job(1), job(2, outcome=outcome))["baseline"].numbers
     assert numbers["p50_ttft_s"] == pytest.approx(0.1)

@@ -73,7 +73,7 @@ def test_ok_is_a_completed_call_and_late_is_past_the_deadline(
 
 
 def test_every_outcome_that_a_worker_says_has_a_result_and_a_status() -> None:
-    said_by_workers = set(OUTCOMES) - {"unfinished"}
+    said_by_workers = set(OUTCOMES) - {"unfinished", "lost"}
     assert set(RESULT_OF_OUTCOME) == set(STATUS_OF_OUTCOME) == said_by_workers
 
 
