@@ -1,9 +1,15 @@
 """A drill in surroundings that nobody chose for it: variables, limits and paths that have broken other programs."""
 
+import contextlib
+import fcntl
+import os
+import pty
 import re
 import shlex
+import struct
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
@@ -40,6 +46,39 @@ def test_a_drill_plays_whatever_the_environment_and_the_path_are(tmp_path: Path)
     assert report(run.run_dir)["arms"][0]["ledger"]["balanced"]
     assert check_run(run.run_dir.resolve()).problems == ()
     assert stack_processes(run.run_dir) == []
+
+
+def test_a_drill_plays_on_a_terminal_of_40_columns_that_knows_no_unicode(tmp_path: Path) -> None:
+    """A real one: the live table, which only a terminal gets, must fit and speak its codec."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
+    surroundings = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    surroundings |= {"LANG": "C", "LC_ALL": "C", "TERM": "xterm", "SHEDLAB_REPORTS": str(tmp_path / "reports")}
+    drill = subprocess.Popen(
+        [sys.executable, "-m", "lab", "run", str(write_drill(tmp_path, duration="4s")), "--runtime", "local"],
+        cwd=ROOT,
+        env=surroundings,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    said = shown_on(ours)
+    assert drill.wait(timeout=120) == 0, said
+    assert "A-1" in said
+    assert "Traceback" not in said
+    assert check_run((tmp_path / "reports" / "latest").resolve()).problems == ()
+
+
+def shown_on(terminal: int) -> str:
+    """All that was written to it until its last writer closed it."""
+    shown = b""
+    # Linux tells of a terminal that nobody holds any more by an input/output error.
+    with os.fdopen(terminal, "rb", buffering=0) as screen, contextlib.suppress(OSError):
+        while part := screen.read(4096):
+            shown += part
+    return shown.decode("utf-8", "replace")
 
 
 def test_a_drill_plays_with_64_open_files(tmp_path: Path) -> None:
